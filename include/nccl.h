@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shoal's face for programs written for NCCL: names, values and layouts are those of NCCL 2.28.9; what is declared here is
+ * implemented. Compiles with and without the CUDA headers. Buffers may lie in host memory; a stream is a CUDA stream or one made
+ * by shoalStreamCreate (shoal/shoal.h). The null stream means: done when the call (or the group) returns. */
+#ifndef NCCL_H_
+#define NCCL_H_
+
+#include <limits.h>
+#include <stddef.h>
+
+#if defined(__has_include) && !defined(SHOAL_NO_CUDA_HEADERS)
+#if __has_include(<cuda_runtime_api.h>)
+#include <cuda_runtime_api.h>
+#define SHOAL_HAVE_CUDA_HEADERS 1
+#endif
+#endif
+#ifndef SHOAL_HAVE_CUDA_HEADERS
+/* The same type that the CUDA headers name, so that both kinds of translation unit link together. */
+typedef struct CUstream_st* cudaStream_t;
+#endif
+
+#define NCCL_MAJOR 2
+#define NCCL_MINOR 28
+#define NCCL_PATCH 9
+#define NCCL_SUFFIX ""
+#define NCCL_VERSION_CODE 22809
+#define NCCL_VERSION(X, Y, Z) (((X) <= 2 && (Y) <= 8) ? (X)*1000 + (Y)*100 + (Z) : (X)*10000 + (Y)*100 + (Z))
+
+#if defined(__GNUC__)
+#define SHOAL_API __attribute__((visibility("default")))
+#else
+#define SHOAL_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A communicator as one rank sees it. */
+typedef struct ncclComm* ncclComm_t;
+#define NCCL_COMM_NULL NULL
+
+/* What rank 0 hands to all ranks so that they find each other. It carries a secret key: treat it like a password. */
+#define NCCL_UNIQUE_ID_BYTES 128
+typedef struct {
+  char internal[NCCL_UNIQUE_ID_BYTES];
+} ncclUniqueId;
+
+typedef enum {
+  ncclSuccess = 0,
+  ncclUnhandledCudaError = 1, /* a CUDA call failed */
+  ncclSystemError = 2,        /* the operating system refused */
+  ncclInternalError = 3,      /* a bug of the library */
+  ncclInvalidArgument = 4,    /* one argument is wrong by itself */
+  ncclInvalidUsage = 5,       /* the call does not fit what came before, or what other ranks do */
+  ncclRemoteError = 6,        /* another rank died, left or failed */
+  ncclInProgress = 7,         /* non-blocking communicator: ask again */
+  ncclNumResults = 8
+} ncclResult_t;
+
+#define NCCL_CONFIG_UNDEF_INT INT_MIN
+#define NCCL_CONFIG_UNDEF_PTR NULL
+#define NCCL_SPLIT_NOCOLOR -1
+#define NCCL_UNDEF_FLOAT -1.0f
+
+#define NCCL_CTA_POLICY_DEFAULT 0x00
+#define NCCL_CTA_POLICY_EFFICIENCY 0x01
+#define NCCL_CTA_POLICY_ZERO 0x02
+
+/* Options of a communicator. Start from NCCL_CONFIG_INITIALIZER; a field that stays "undefined" takes its default. `size` and
+ * `version` travel with the struct, so that callers built against an older or newer header are understood. */
+typedef struct ncclConfig_v22800 {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int blocking; /* 1 (default): calls return when the work is enqueued; 0: they may return ncclInProgress */
+  int cgaClusterSize;
+  int minCTAs;
+  int maxCTAs;
+  const char* netName;
+  int splitShare;
+  int trafficClass;
+  const char* commName;
+  int collnetEnable;
+  int CTAPolicy;
+  int shrinkShare;
+  int nvlsCTAs;
+  int nChannelsPerNetPeer;
+  int nvlinkCentricSched;
+} ncclConfig_t;
+
+#define NCCL_CONFIG_INITIALIZER                                                                                              \
+  {                                                                                                                          \
+    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH), NCCL_CONFIG_UNDEF_INT,               \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,   \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,   \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                  \
+  }
+
+typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
+typedef enum {
+  ncclSum = 0,
+  ncclProd = 1,
+  ncclMax = 2, /* NaN propagates */
+  ncclMin = 3, /* NaN propagates */
+  ncclAvg = 4, /* integers: the sum (wrapping) divided by the number of ranks, towards zero; never overflows on the way for floats */
+  ncclNumOps = 5,
+  ncclMaxRedOp = 0x7fffffff >> (32 - 8 * sizeof(ncclRedOp_dummy_t)) /* user-made operations have values from ncclNumOps up */
+} ncclRedOp_t;
+
+typedef enum {
+  ncclInt8 = 0,
+  ncclChar = 0,
+  ncclUint8 = 1,
+  ncclInt32 = 2,
+  ncclInt = 2,
+  ncclUint32 = 3,
+  ncclInt64 = 4,
+  ncclUint64 = 5,
+  ncclFloat16 = 6,
+  ncclHalf = 6,
+  ncclFloat32 = 7,
+  ncclFloat = 7,
+  ncclFloat64 = 8,
+  ncclDouble = 8,
+  ncclBfloat16 = 9,
+  ncclFloat8e4m3 = 10,
+  ncclFloat8e5m2 = 11,
+  ncclNumTypes = 12
+} ncclDataType_t;
+
+typedef enum {
+  ncclScalarDevice = 0,       /* read when the collective runs */
+  ncclScalarHostImmediate = 1 /* read before the creating call returns */
+} ncclScalarResidence_t;
+
+/* Every function also exists as pncclX at the same address: a tool may define ncclX and call pncclX. */
+#define SHOAL_NCCL(result, name, arguments) \
+  SHOAL_API result name arguments;          \
+  SHOAL_API result p##name arguments
+
+/* The version whose API this library covers, as an NCCL_VERSION code. */
+SHOAL_NCCL(ncclResult_t, ncclGetVersion, (int* version));
+
+/* A static text for any code, never NULL. */
+SHOAL_NCCL(const char*, ncclGetErrorString, (ncclResult_t result));
+
+/* The text of the last error of this process, never NULL; the argument is ignored and may be NULL. */
+SHOAL_NCCL(const char*, ncclGetLastError, (ncclComm_t comm));
+
+/* Makes an id for one communicator and starts listening for its ranks in this process, which must live until all are in. */
+SHOAL_NCCL(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId));
+
+/* Joins the communicator of `commId` as `rank` of `nranks`. Collective: returns when all ranks are in. A thread that makes
+ * several ranks groups the calls (ncclGroupStart, ncclGroupEnd). */
+SHOAL_NCCL(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank));
+SHOAL_NCCL(ncclResult_t, ncclCommInitRankConfig, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
+
+/* Makes all `ndev` ranks in this thread. On host memory the device list is only checked for negative entries; NULL: 0..ndev-1. */
+SHOAL_NCCL(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist));
+
+/* Ends a communicator: Finalize waits for outstanding work of all ranks; Destroy frees (NULL is fine); Abort frees at once,
+ * from any thread, and makes blocked calls of this and the other ranks return. */
+SHOAL_NCCL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm));
+SHOAL_NCCL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm));
+SHOAL_NCCL(ncclResult_t, ncclCommAbort, (ncclComm_t comm));
+
+/* The first failure of the communicator, or ncclSuccess; cheap, from any thread. */
+SHOAL_NCCL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
+
+SHOAL_NCCL(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count));
+SHOAL_NCCL(ncclResult_t, ncclCommCuDevice, (const ncclComm_t comm, int* device));
+SHOAL_NCCL(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* rank));
+
+/* A reduction that multiplies each rank's input by `*scalar` (of `datatype`) and sums. Belongs to `comm`; may be destroyed
+ * right after the call that uses it. */
+SHOAL_NCCL(ncclResult_t, ncclRedOpCreatePreMulSum,
+           (ncclRedOp_t * op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm));
+SHOAL_NCCL(ncclResult_t, ncclRedOpDestroy, (ncclRedOp_t op, ncclComm_t comm));
+
+/* recvbuff[i] = op over all ranks of sendbuff[i], 0 <= i < count, on every rank the same bits. In place if the pointers are
+ * equal; any other overlap is refused. */
+SHOAL_NCCL(ncclResult_t, ncclAllReduce,
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream));
+
+/* Calls between Start and the outermost End run together. Argument errors are returned at once and again by End. */
+SHOAL_NCCL(ncclResult_t, ncclGroupStart, (void));
+SHOAL_NCCL(ncclResult_t, ncclGroupEnd, (void));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NCCL_H_ */

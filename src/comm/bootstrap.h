@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks of a communicator find each other. A root service (a thread of the process that made the unique id) gathers one
+// record from each rank, over authenticated TCP connections, and gives everyone the whole table; all ranks then hold the same
+// agreed facts. The connections stay open as the control plane (control.h): a star that tells everyone about death and failure.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/control.h"
+#include "comm/unique_id.h"
+#include "core/environment.h"
+#include "core/status.h"
+#include "link/link.h"
+
+namespace shoal::comm {
+
+// Starts a root service for one communicator in this process and returns its id. With NCCL_COMM_ID set, every rank gets the
+// same id from the variable (key from SHOAL_SECRET) and rank 0 starts the service at init.
+Result<UniqueId> make_unique_id(const Environment& environment);
+
+// What all ranks agree on once; `settings` is rank 0's (bytes that src/comm encodes), so that nothing local decides.
+struct Agreement {
+  std::vector<link::PeerIdentity> peers;  // by rank
+  std::string settings;
+  std::unique_ptr<Control> control;
+};
+
+// Collective over the communicator. Blocks until all ranks are in, with a deadline: a timeout names how many and, where it is
+// known, which ranks are missing. Two ranks with the same number, a rank out of range, different world sizes or different
+// library versions are invalid_usage on all ranks, naming both. `self` has everything filled in but nothing of the others.
+Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self, const std::string& settings,
+                            const Environment& environment, std::chrono::milliseconds timeout);
+
+}  // namespace shoal::comm

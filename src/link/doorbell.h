@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a waiting rank sleeps on: one futex word that every peer rings after it has put something into a link or taken something
+// out. Lives in memory that the waiter and its peers map (one page per rank, see DoorbellPage), or in plain memory of one process.
+//
+// Protocol. The waiter: ticket = arm(); look once more at everything it waits for; sleep(ticket, timeout) or disarm(). The peer:
+// publish with a sequentially consistent store; ring(). Either the waiter's last look sees what was published, or ring() sees
+// the waiter armed: no wake-up is lost, and ring() costs one load while nobody sleeps.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace shoal::link {
+
+class Doorbell {
+ public:
+  Doorbell() = default;
+  Doorbell(const Doorbell&) = delete;
+  Doorbell& operator=(const Doorbell&) = delete;
+
+  // Peer: wakes the waiter if it sleeps or is about to. Must follow a seq_cst store that published the news. Any thread.
+  void ring() {
+    if (armed_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      wake();
+  }
+
+  // Waiter: one thread at a time per doorbell.
+  std::uint32_t arm() {
+    armed_.store(1, std::memory_order_seq_cst);
+    return rings_.load(std::memory_order_seq_cst);
+  }
+  void disarm() { armed_.store(0, std::memory_order_relaxed); }
+  // Returns on a ring since arm(), at the timeout, or early for no reason; disarms. False at the timeout.
+  bool sleep(std::uint32_t ticket, std::chrono::nanoseconds timeout);
+
+  // For waiting on several at once (futex_waitv): the word and the value that means "nothing yet".
+  const std::atomic<std::uint32_t>& word() const { return rings_; }
+
+ private:
+  void wake();
+
+  std::atomic<std::uint32_t> rings_{0};  // the futex word; counts rings while armed
+  std::atomic<std::uint32_t> armed_{0};
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace shoal::link

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thin, safe use of sockets: an owned descriptor, addresses as text, listeners, connects that do not block. Every failure is a
+// Status that names the call, the address and the system's reason. No thread rule: values and owned resources.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+
+namespace shoal::link {
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.number_, -1));
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+
+  int get() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  void reset(int number = -1);
+
+ private:
+  int number_ = -1;
+};
+
+// An interface's address that can be advertised.
+struct InterfaceAddress {
+  std::string interface;
+  std::string address;  // without a port; IPv6 link-local with its scope ("fe80::1%eth0")
+  bool ipv6 = false;
+  bool loopback = false;
+  bool link_local = false;
+};
+
+// Running interfaces, one address each, filtered as NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY say, best first (not loopback
+// before loopback, routable before link-local). No match: invalid_argument that quotes the filter and lists what was seen.
+Result<std::vector<InterfaceAddress>> usable_addresses(const std::string& ifname_filter, const std::string& family);
+
+// "1.2.3.4:56", "[::1]:56", "host:56" -> host and port; invalid_argument quotes the text.
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+Result<HostPort> parse_host_port(const std::string& text);
+std::string to_text(const HostPort& where);
+
+// All listeners and streams are non-blocking and close-on-exec; TCP streams send without delay (TCP_NODELAY).
+struct Listener {
+  Descriptor descriptor;
+  std::string address;  // what peers connect to: "ip:port", or the abstract name for UNIX
+};
+Result<Listener> listen_tcp(const std::string& host, std::uint16_t port);  // port 0: any
+Result<Listener> listen_local(const std::string& abstract_name);           // abstract UNIX stream socket
+// Empty optional: nobody there now.
+Result<std::optional<Descriptor>> accept_stream(const Listener& listener);
+
+// Starts a connect; it has succeeded or failed when the descriptor polls writable, see connect_finished.
+Result<Descriptor> start_connect_tcp(const std::string& address);  // "ip:port"
+Result<Descriptor> start_connect_local(const std::string& abstract_name);
+// False: still on its way.
+Result<bool> connect_finished(const Descriptor& stream, const std::string& address);
+
+// What one non-blocking read or write did. `closed`: the peer closed in order (read) or the connection is broken.
+struct Transfer {
+  std::size_t bytes = 0;
+  bool closed = false;
+  int error = 0;  // errno of a broken connection, 0 for an orderly close
+};
+Transfer read_some(int descriptor, std::span<std::byte> into);
+Transfer write_some(int descriptor, std::span<const std::byte> from);  // never raises SIGPIPE
+
+}  // namespace shoal::link
