@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "plan/plan.h"
+
+namespace shoal::algorithms {
+
+plan::Plan all_reduce_recursive_doubling(World world, Rank rank);
+
+}  // namespace shoal::algorithms
