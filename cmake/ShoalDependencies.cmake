@@ -13,14 +13,20 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 if(SHOAL_TRAIN)
-  find_path(BLIS_INCLUDE blis/cblas.h)
-  find_library(BLIS_LIBRARY blis)
-  if(BLIS_INCLUDE AND BLIS_LIBRARY)
+  # BLIS without threads: a rank has one core. Debian keeps the variants in folders of their own; which one the plain name libblis
+  # means is up to update-alternatives, when building and again when running, so the archive is named here and linked statically.
+  find_path(BLIS_SERIAL_INCLUDE cblas.h PATHS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/blis-serial NO_DEFAULT_PATH
+            DOC "Folder of the cblas.h of a BLIS without threads")
+  find_library(BLIS_SERIAL_LIBRARY libblis.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/blis-serial NO_DEFAULT_PATH
+               DOC "A BLIS without threads, with CBLAS")
+  find_package(ZLIB)
+  if(BLIS_SERIAL_INCLUDE AND BLIS_SERIAL_LIBRARY AND ZLIB_FOUND)
     add_library(shoal_cblas INTERFACE)
-    target_include_directories(shoal_cblas SYSTEM INTERFACE ${BLIS_INCLUDE}/blis)
-    target_link_libraries(shoal_cblas INTERFACE ${BLIS_LIBRARY} m)
+    target_include_directories(shoal_cblas SYSTEM INTERFACE ${BLIS_SERIAL_INCLUDE})
+    target_link_libraries(shoal_cblas INTERFACE ${BLIS_SERIAL_LIBRARY} Threads::Threads m)
   else()
-    message(WARNING "CBLAS not found (Debian: libblis-dev): shoal-train is not built")
+    message(WARNING "serial BLIS with CBLAS (Debian: libblis-serial-dev; else set BLIS_SERIAL_INCLUDE and BLIS_SERIAL_LIBRARY) or zlib "
+                    "(Debian: zlib1g-dev) not found: shoal-train is not built")
     set(SHOAL_TRAIN OFF)
   endif()
 endif()

@@ -2,6 +2,7 @@
 // Who this process is among those that a launcher started, and how they get a common unique id without MPI or a store.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,8 +30,11 @@ using GetVariable = std::function<std::optional<std::string>(const char*)>;
 // Slurm (only inside a step). invalid_usage for a half-set or contradictory set, naming the variables and values.
 Result<Launch> detect_launch(const GetVariable& get);
 
+// Set by shoal-run or by hand: SHOAL_RANK, SHOAL_WORLD_SIZE, SHOAL_LOCAL_RANK, SHOAL_LOCAL_WORLD_SIZE (default: all ranks are of
+// this host), SHOAL_JOB (default: named after the parent process). For every launcher: SHOAL_RENDEZVOUS, SHOAL_SECRET.
+
 // Collective over the launch; see shoalLaunchUniqueId in shoal.h. Blocks at most `timeout_ms`; a timeout says who is missing
-// (rank 0) or where rank 0 was expected (others).
+// (rank 0) or where rank 0 was expected (others). 0: no limit.
 Result<UniqueId> launch_unique_id(const Launch& launch, const Environment& environment, std::int64_t timeout_ms);
 
 }  // namespace shoal::comm

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every environment variable that the library reads, in one struct: name, allowed values and default stand on the member.
 // Value type, read once per process by environment(); tests parse their own with parse_environment.
+//
+// Every NCCL_X may also be spelled SHOAL_X, which then wins. An empty value is an unset one. Integers are decimal, 0x.. or 0..;
+// byte sizes take the suffixes K and M (1024, 1024 x 1024).
 #pragma once
 
 #include <cstdint>
@@ -14,28 +17,32 @@ namespace shoal {
 
 struct Environment {
   // ---- logging
-  std::string debug = "";        // NCCL_DEBUG: VERSION, WARN, INFO, TRACE (any case); empty: errors only reach ncclGetLastError
-  std::string debug_file = "";   // NCCL_DEBUG_FILE: path, %h host, %p pid; empty: standard output
+  std::string debug =
+      "";  // NCCL_DEBUG: VERSION, WARN, INFO, TRACE (any case; kept in capitals); empty: errors only reach ncclGetLastError
+  std::string debug_file = "";  // NCCL_DEBUG_FILE: path, %h host, %p pid, %% percent; empty: standard output
   // ---- network
   std::string socket_ifname = "";  // NCCL_SOCKET_IFNAME: [^][=]name,name...: prefixes, exact names after =, excluded after ^
   std::string socket_family = "";  // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6; empty: both
   std::string comm_id = "";        // NCCL_COMM_ID: address:port that rank 0 listens at, for all unique ids
   std::string host_id = "";        // NCCL_HOSTID: replaces the host's identity (pretend several hosts on one machine)
-  std::string secret = "";         // SHOAL_SECRET: key of connections where the unique id carries none (NCCL_COMM_ID, MASTER_ADDR)
+  std::string secret = "";  // SHOAL_SECRET: key of connections where the unique id carries none (NCCL_COMM_ID, MASTER_ADDR)
   // ---- transports
-  bool shm_disable = false;       // NCCL_SHM_DISABLE: 1: ranks of one host talk over TCP
-  bool loopback_disable = false;  // SHOAL_LOOPBACK_DISABLE: 1: ranks of one process talk as separate processes do
+  bool shm_disable = false;       // NCCL_SHM_DISABLE: 0 or 1; 1: ranks of one host talk over TCP
+  bool loopback_disable = false;  // SHOAL_LOOPBACK_DISABLE: 0 or 1; 1: ranks of one process talk as separate processes do
   // ---- algorithms
-  std::string algo = "";  // SHOAL_ALGO: force this algorithm (a name from the table of algorithms); else NCCL_ALGO's Ring
+  // SHOAL_ALGO: force this algorithm (a name from the table of algorithms, any case); else what NCCL_ALGO says of all-reduce,
+  // where that is Ring or one name of ours
+  std::string algo = "";
   // ---- engine
-  std::int64_t timeout_ms = 1'800'000;  // SHOAL_TIMEOUT_MS: the longest wait without progress, 1 ms and up; 0: for ever
+  std::int64_t timeout_ms = 1'800'000;  // SHOAL_TIMEOUT_MS: the longest wait without progress, 1 .. 10^12; 0: for ever
   std::int64_t slice_bytes = 0;         // SHOAL_SLICE_BYTES: bytes of a slice in flight, 64 .. 16 MiB; 0: chosen by the library
   std::int64_t credits = 0;             // SHOAL_CREDITS: slices that a link may hold, 1 .. 64; 0: chosen by the library
   std::int64_t in_flight = 0;           // SHOAL_IN_FLIGHT: slices a lane works on at a time, 1 .. 16; 0: chosen by the library
-  std::int64_t spin_us = -1;            // SHOAL_SPIN_US: how long a wait spins before it sleeps; -1: chosen by the library
+  std::int64_t spin_us = -1;  // SHOAL_SPIN_US: how long a wait spins before it sleeps; 0 .. 1 hour; -1: chosen by the library
 };
 
-// Reads every variable through `get` (nothing for one that is unset). invalid_argument names the variable, its value and what is allowed.
+// Reads every variable through `get` (nothing for one that is unset). invalid_argument names the variable, its value and what is
+// allowed.
 Result<Environment> parse_environment(const std::function<std::optional<std::string>(const char*)>& get);
 
 // The process's own, read at the first call. A malformed variable is reported by the first communicator that is made.

@@ -19,14 +19,15 @@ namespace shoal::device {
 
 // What the scaled operations need besides their operands. Made once per call, see make_scale.
 struct Scale {
-  double factor64 = 1;        // float64 element type
-  float factor32 = 1;         // all other float types: computed in float32, rounded to the element type
+  double factor64 = 1;            // float64 element type
+  float factor32 = 1;             // all other float types: computed in float32, rounded to the element type
   std::uint64_t factor_bits = 1;  // integer premul_sum: the factor, wrapping, in the low bits of the element's width
-  std::uint64_t divisor = 1;  // integer avg: the number of ranks
+  std::uint64_t divisor = 1;      // integer avg: the number of ranks
 };
 
 // avg: floats are multiplied by 1/world as they are read (never overflows on the way), integers are summed and divided at the
-// end. premul_sum: `premul` points at one element of `type`, this rank's factor, and is read here. Other operations: `premul` is ignored.
+// end. premul_sum: `premul` points at one element of `type`, this rank's factor, and is read here. Other operations: `premul` is
+// ignored.
 Scale make_scale(DataType type, ReduceOp op, World world, const void* premul);
 
 // Where results go: `out` always; `also` (may be null) receives the same bytes, for a wire. With `stream` the stores to `out`

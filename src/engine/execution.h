@@ -26,13 +26,14 @@ class Execution {
   void start(const Call& call, const plan::Plan& plan, const Tuning& tuning);
   // Runs what can run now; true if anything moved.
   bool advance();
-  bool done() const { return running_ == 0; }
+  // All steps are done and every byte has left this rank.
+  bool done() const { return running_ == 0 && links_.flushed(); }
   // The first track's failure, if any.
   const Status& failure() const;
 
   const Job& job() const { return job_; }
   Links& links() { return links_; }
-  // A track that is not done (there is one while !done()).
+  // A track that is not done; any, if only bytes have yet to leave.
   const Track& waiting_track() const;
 
  private:

@@ -36,11 +36,6 @@ void Track::start(const Job& job, const plan::Lane& lane, int channel, std::size
 bool Track::advance() {
   bool moved = false;
   while (!done_) {
-    if (loop_ == lane_->loops.size()) {  // all slices are through; what is still on its way from user memory must leave
-      if (!flush()) break;
-      done_ = true;
-      return true;
-    }
     if (!execute(lane_->loops[loop_].steps[step_])) break;
     next_step();
     moved = true;
@@ -59,27 +54,9 @@ void Track::next_step() {
 }
 
 void Track::next_slice() {
-  if (slice_ + stride_ >= job_->slicing.slices) return;  // the last: loop_ stays at the end
-  slice_ += stride_;
   loop_ = 0;
-}
-
-// Sends that refer to user memory must be out before the call returns.
-bool Track::flush() {
-  if (!job_->plan->by_reference) return true;
-  for (const plan::Loop& loop : lane_->loops)
-    for (const Step& step : loop.steps) {
-      if (!plan::sends(step.op)) continue;
-      const Rank to{step.to.at(0)};  // by-reference plans send to one peer a step
-      Link* out = links_.get(to, channel_);
-      if (out == nullptr) continue;
-      if (Direct* direct = out->direct(); direct != nullptr && !direct->sent()) {
-        waiting_for_ = to;
-        waiting_to_receive_ = false;
-        return false;
-      }
-    }
-  return true;
+  slice_ += stride_;
+  done_ = slice_ >= job_->slicing.slices;
 }
 
 bool Track::execute(const Step& step) {

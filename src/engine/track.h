@@ -50,7 +50,6 @@ class Track {
 
   void next_step();
   void next_slice();
-  bool flush();
 
   // The message that has arrived for this step, checked; null: wait, or failure().
   const link::Message* arrived(link::Link& in, Rank from, Bytes expected);

@@ -10,6 +10,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <utility>
+
+#include "core/status.h"
+#include "link/memory_file.h"
+#include "link/socket.h"
 
 namespace shoal::link {
 
@@ -44,5 +49,26 @@ class Doorbell {
   std::atomic<std::uint32_t> armed_{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+// One page of shared memory that starts with a Doorbell. The waiter creates it and hands descriptor() to peers in other
+// processes; they map the same page. Owned by an endpoint (its own page) or by a link (the peer's). Move-only; the doorbell stays
+// where it is when the page object moves.
+class DoorbellPage {
+ public:
+  static Result<DoorbellPage> create();
+  // A peer's page; refused unless it is a memory file of exactly one page that cannot shrink.
+  static Result<DoorbellPage> map(const Descriptor& file);
+
+  Doorbell& doorbell() const { return *doorbell_; }
+  int descriptor() const { return file_.get(); }  // -1 for a peer's page
+
+ private:
+  DoorbellPage(Mapping page, Descriptor file, Doorbell* doorbell)
+      : page_(std::move(page)), file_(std::move(file)), doorbell_(doorbell) {}
+
+  Mapping page_;
+  Descriptor file_;
+  Doorbell* doorbell_;  // at the start of page_
+};
 
 }  // namespace shoal::link

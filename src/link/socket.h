@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/host_port.h"
 #include "core/status.h"
 
 namespace shoal::link {
@@ -48,13 +49,10 @@ struct InterfaceAddress {
 // before loopback, routable before link-local). No match: invalid_argument that quotes the filter and lists what was seen.
 Result<std::vector<InterfaceAddress>> usable_addresses(const std::string& ifname_filter, const std::string& family);
 
-// "1.2.3.4:56", "[::1]:56", "host:56" -> host and port; invalid_argument quotes the text.
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-Result<HostPort> parse_host_port(const std::string& text);
-std::string to_text(const HostPort& where);
+// "1.2.3.4:56", "[::1]:56", "host:56" -> host and port, and back; invalid_argument quotes the text.
+using shoal::HostPort;
+using shoal::parse_host_port;
+using shoal::to_text;
 
 // All listeners and streams are non-blocking and close-on-exec; TCP streams send without delay (TCP_NODELAY).
 struct Listener {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/buffer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace shoal::perf {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr auto kMark = std::byte{0xa5};
+
+std::byte* align_up(std::byte* at, std::size_t alignment) {
+  const auto place = reinterpret_cast<std::uintptr_t>(at);
+  return at + (alignment - place % alignment) % alignment;
+}
+
+}  // namespace
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : mapping_(std::exchange(other.mapping_, nullptr)), mapped_(std::exchange(other.mapped_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
+}
+
+Buffer Buffer::allocate(std::size_t bytes) {
+  const std::size_t alignment = bytes >= kHugePage ? kHugePage : kPage;
+  const std::size_t mapped = bytes + alignment + 2 * kPage;  // a page for the canaries on each side
+  void* mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  Buffer buffer;
+  if (mapping == MAP_FAILED) return buffer;
+  buffer.mapping_ = mapping;
+  buffer.mapped_ = mapped;
+  buffer.data_ = align_up(static_cast<std::byte*>(mapping) + kPage, alignment);
+  if (alignment == kHugePage) ::madvise(buffer.data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: no matter if refused
+  std::memset(buffer.data_ - kCanary, 0, bytes + 2 * kCanary);
+  return buffer;
+}
+
+void Buffer::mark(std::span<std::byte> region) {
+  std::fill_n(region.data() - kCanary, kCanary, kMark);
+  std::fill_n(region.data() + region.size(), kCanary, kMark);
+}
+
+bool Buffer::untouched(std::span<const std::byte> region) {
+  const auto marked = [](std::byte byte) { return byte == kMark; };
+  return std::all_of(region.data() - kCanary, region.data(), marked) &&
+         std::all_of(region.data() + region.size(), region.data() + region.size() + kCanary, marked);
+}
+
+}  // namespace shoal::perf

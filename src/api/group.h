@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls between ncclGroupStart and ncclGroupEnd: collected by the calling thread, run together at the outermost End. A call outside
+// any group runs at once. Thread-local state; no locks.
+#pragma once
+
+#include <nccl.h>
+
+#include <functional>
+
+#include "api/handle.h"
+#include "device/stream.h"
+#include "engine/call.h"
+
+namespace shoal::api {
+
+// One collective call of one communicator, checked. It gets its place in the communicator's order when it is run or enqueued.
+struct Issued {
+  Entered on;
+  engine::Call call;
+  const void* late_factor = nullptr;  // read when the call runs
+  std::shared_ptr<device::Stream> stream;  // null: the calling thread runs it
+};
+
+// Runs it, or keeps it for the end of the group.
+Status submit(Issued issued);
+
+// A communicator in the making: runs at once, or (each on a thread of its own) at the end of the group.
+using Initialisation = std::function<Status()>;
+Status submit(Initialisation initialisation);
+
+// Notes an argument error that was made inside a group, so that its end returns it too; passes it through.
+Status poison_group(Status status);
+
+}  // namespace shoal::api

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "comm/process.h"
+#include "core/log.h"
+
+namespace shoal::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+int processors_allowed() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::thread::hardware_concurrency());
+  return CPU_COUNT(&set);
+}
+
+int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
+  return static_cast<int>(std::count_if(peers.begin(), peers.end(), [&](const auto& peer) { return peer.host_id == self.host_id; }));
+}
+
+}  // namespace
+
+Communicator::Communicator(link::PeerIdentity self, World world, const Environment& environment) : world_(world) {
+  endpoint_.self = std::move(self);
+  plan_waiting(environment);
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, Rank rank, World world, const Environment& environment) {
+  std::unique_ptr<Communicator> made(new Communicator(identity_of_this_process(rank, environment), world, environment));
+  if (Status s = made->join(id, environment); !s.is_ok()) return s;
+  return made;
+}
+
+Status Communicator::join(const UniqueId& id, const Environment& environment) {
+  Result<Settings> mine = make_settings(environment);
+  if (!mine.is_ok()) return mine.status();
+  Result<link::DoorbellPage> page = link::DoorbellPage::create();
+  if (!page.is_ok()) return page.status();
+  doorbell_.emplace(page.take());
+
+  link::Listener tcp, local;
+  if (world_.value > 1) {
+    Result<std::vector<link::InterfaceAddress>> addresses = link::usable_addresses(environment.socket_ifname, environment.socket_family);
+    if (!addresses.is_ok()) return addresses.status();
+    Result<link::Listener> listening = link::listen_tcp(addresses->front().address, 0);
+    if (!listening.is_ok()) return listening.status();
+    tcp = listening.take();
+    endpoint_.self.address = tcp.address;
+    // An abstract UNIX name is of this network namespace: where there is none, ranks of this host talk over TCP.
+    if (Result<link::Listener> named = link::listen_local(random_name()); named.is_ok()) {
+      local = named.take();
+      endpoint_.self.local_address = local.address;
+    }
+  }
+
+  Result<Agreement> agreed = bootstrap(id, rank(), world_, endpoint_.self, encode(*mine), environment, std::chrono::milliseconds(environment.timeout_ms));
+  if (!agreed.is_ok()) return agreed.status();
+  agreement_ = agreed.take();
+  Result<Settings> settings = decode_settings(agreement_.settings);
+  if (!settings.is_ok()) return settings.status();
+  settings_ = settings.take();
+  if (!(settings_ == *mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(*mine));
+
+  endpoint_.communicator = id.communicator;
+  endpoint_.max_message = settings_.tuning.slice;
+  endpoint_.credits = settings_.credits;
+  endpoint_.shm_disable = settings_.shm_disable;
+  endpoint_.loopback_disable = settings_.loopback_disable;
+  endpoint_.doorbell = &doorbell_->doorbell();
+  endpoint_.doorbell_descriptor = doorbell_->descriptor();
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(), std::move(tcp), std::move(local));
+  links_ = std::make_unique<engine::Links>(*switchboard_, world_, static_cast<int>(engine::kMaxLanes) * engine::kMaxInFlight);
+  execution_ = std::make_unique<engine::Execution>(*links_, id.communicator);
+  plans_.resize(algorithms::all().size());
+  plan_waiting(environment);
+  log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value, endpoint_.self.host,
+            ranks_here(agreement_.peers, endpoint_.self), processors_allowed(), encode(settings_));
+  return {};
+}
+
+// Spinning pays while every rank of this host has a processor of its own; else whoever spins keeps off the rank it waits for.
+void Communicator::plan_waiting(const Environment& environment) {
+  const bool crowded = ranks_here(agreement_.peers, endpoint_.self) > processors_allowed();
+  const auto chosen = environment.spin_us >= 0 ? std::chrono::microseconds(environment.spin_us) : crowded ? 0us : 200us;
+  alone_ = {.spin = chosen, .yields = 0, .timeout = std::chrono::milliseconds(environment.timeout_ms)};
+  beside_compute_ = alone_;
+  if (environment.spin_us < 0) beside_compute_.spin = 0us;
+}
+
+Communicator::~Communicator() {
+  if (agreement_.control == nullptr) return;
+  if (!aborted_.load() && !failed_.load()) agreement_.control->bye();
+}
+
+void Communicator::issue(engine::Call& call) {
+  const std::uint64_t sequence = issued_.load(std::memory_order_relaxed) + 1;
+  issued_.store(sequence, std::memory_order_relaxed);
+  call.sequence = sequence;
+}
+
+Status Communicator::run(const engine::Call& call, bool beside_compute) {
+  engine::Driven driven = begin(call, beside_compute);
+  if (!driven.finished) engine::drive({&driven, 1});
+  return conclude(driven);
+}
+
+engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
+  engine::Driven driven{.execution = execution_.get(),
+                        .doorbell = endpoint_.doorbell,
+                        .watch = this,
+                        .rank = rank(),
+                        .policy = beside_compute ? beside_compute_ : alone_};
+  driven.result = wait_for_turn(call.sequence);
+  if (driven.result.is_ok()) {
+    execution_->start(call, plan_for(call), settings_.tuning);
+  } else {
+    driven.finished = true;
+  }
+  return driven;
+}
+
+Status Communicator::conclude(engine::Driven& driven) {
+  Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
+  completed_.fetch_add(1, std::memory_order_release);
+  if (queueing_.load() > 0) {
+    const std::lock_guard lock(turn_mutex_);
+    turn_.notify_all();
+  }
+  return result;
+}
+
+Status Communicator::wait_for_turn(std::uint64_t sequence) {
+  if (completed_.load(std::memory_order_acquire) + 1 != sequence) [[unlikely]] {
+    std::unique_lock lock(turn_mutex_);
+    queueing_.fetch_add(1);
+    // Every call before this one ends by itself, at the latest by its own deadline or by abort.
+    while (completed_.load(std::memory_order_acquire) + 1 != sequence) turn_.wait_for(lock, 10ms);
+    queueing_.fetch_sub(1);
+  }
+  if (!failed_.load(std::memory_order_acquire) && !aborted_.load(std::memory_order_relaxed)) [[likely]]
+    return {};
+  return failure();
+}
+
+Status Communicator::drain() {
+  std::unique_lock lock(turn_mutex_);
+  queueing_.fetch_add(1);
+  while (completed_.load(std::memory_order_acquire) != issued_) turn_.wait_for(lock, 10ms);
+  queueing_.fetch_sub(1);
+  lock.unlock();
+  return failure();
+}
+
+const plan::Plan& Communicator::plan_for(const engine::Call& call) {
+  const algorithms::Algorithm& algorithm = select(call.collective, size_of(call.count, call.type), world_, settings_);
+  std::unique_ptr<plan::Plan>& slot = plans_[static_cast<std::size_t>(&algorithm - algorithms::all().data())];
+  if (slot == nullptr) slot = std::make_unique<plan::Plan>(algorithm.build(world_, rank()));
+  return *slot;
+}
+
+// The first failure stays; every later one is answered with it. Others hear of what this rank found out by itself.
+Status Communicator::note_failure(const Status& why) {
+  const std::lock_guard lock(failure_mutex_);
+  if (failed_.load(std::memory_order_relaxed)) return failure_;
+  failure_ = why;
+  failed_.store(true, std::memory_order_release);
+  log::warn(rank().value, "{}", failure_.text());
+  if (!aborted_.load()) agreement_.control->announce_failure(failure_);
+  return failure_;
+}
+
+void Communicator::abort() {
+  if (aborted_.exchange(true)) return;
+  if (agreement_.control != nullptr) agreement_.control->announce_abort();
+  endpoint_.doorbell->ring();
+}
+
+Status Communicator::failure() {
+  if (failed_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(failure_mutex_);
+    return failure_;
+  }
+  return look();
+}
+
+Status Communicator::look() {
+  if (aborted_.load(std::memory_order_relaxed)) return fail(Code::invalid_usage, "rank {}: this communicator was aborted here", rank().value);
+  return agreement_.control->progress();
+}
+
+link::Wakeup Communicator::wakeup() const { return agreement_.control->wakeup(); }
+
+}  // namespace shoal::comm

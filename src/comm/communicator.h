@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator as one rank holds it: who the others are, the links to them, the plans it has built, and its state of health.
+//
+// Threads: calls are issued by one thread at a time and get their place in the order of the communicator then; they may run on
+// other threads (streams), one after the other in that order. abort() and failure() may be called from any thread at any time.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm/bootstrap.h"
+#include "comm/selection.h"
+#include "comm/settings.h"
+#include "engine/drive.h"
+#include "link/switchboard.h"
+#include "transports/transports.h"
+
+namespace shoal::comm {
+
+class Communicator final : private engine::Watch {
+ public:
+  // Collective: returns when all ranks are in.
+  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, Rank rank, World world, const Environment& environment);
+  ~Communicator() override;
+
+  Rank rank() const { return endpoint_.self.rank; }
+  World world() const { return world_; }
+  const std::vector<link::PeerIdentity>& peers() const { return agreement_.peers; }
+  const Settings& settings() const { return settings_; }
+
+  // Gives the call its place in the order. Then exactly once, on whichever thread: run, or begin, drive and conclude.
+  void issue(engine::Call& call);
+  Status run(const engine::Call& call, bool beside_compute);
+  // Waits for the calls issued before, then starts this one. `beside_compute`: another thread of this rank needs its processor,
+  // so waiting must not spin. A failure is also set in the result, finished.
+  engine::Driven begin(const engine::Call& call, bool beside_compute);
+  // After drive: notes how it ended, makes way for the next call, and returns the result.
+  Status conclude(engine::Driven& driven);
+  bool owns(const engine::Driven& driven) const { return driven.execution == execution_.get(); }
+
+  // Waits until all calls issued so far are through.
+  Status drain();
+
+  // Makes running and later calls of this rank fail, tells the other ranks.
+  void abort();
+  // Ok, or the first failure, for good. Also hears of other ranks' failures.
+  Status failure();
+
+ private:
+  Communicator(link::PeerIdentity self, World world, const Environment& environment);
+  Status join(const UniqueId& id, const Environment& environment);
+  void plan_waiting(const Environment& environment);
+  const plan::Plan& plan_for(const engine::Call& call);
+  Status wait_for_turn(std::uint64_t sequence);
+  Status note_failure(const Status& why);
+
+  Status look() override;
+  link::Wakeup wakeup() const override;
+
+  World world_;
+  std::optional<link::DoorbellPage> doorbell_;
+  link::Endpoint endpoint_;
+  Agreement agreement_;
+  Settings settings_;
+  std::unique_ptr<link::Switchboard> switchboard_;
+  std::unique_ptr<engine::Links> links_;
+  std::unique_ptr<engine::Execution> execution_;
+  std::vector<std::unique_ptr<plan::Plan>> plans_;  // by place in the table of algorithms
+  engine::WaitPolicy alone_, beside_compute_;
+
+  std::atomic<std::uint64_t> issued_{0};     // only the issuing thread changes it
+  std::atomic<std::uint64_t> completed_{0};  // pairs: conclude stores, wait_for_turn loads
+  std::atomic<int> queueing_{0};             // threads in wait_for_turn that sleep
+  std::mutex turn_mutex_;
+  std::condition_variable turn_;
+
+  std::atomic<bool> aborted_{false};
+  std::atomic<bool> failed_{false};  // failure_ is set; pairs with its mutex
+  std::mutex failure_mutex_;
+  Status failure_;  // under failure_mutex_
+};
+
+}  // namespace shoal::comm

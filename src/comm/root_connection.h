@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control plane over a rank's connection to the root service. Any thread: one lock, held while bytes move.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "comm/channel.h"
+#include "comm/control.h"
+#include "comm/messages.h"
+
+namespace shoal::comm {
+
+class RootConnection final : public Control {
+ public:
+  // `root`: the first rank of the process that the root service lives in, if one does.
+  RootConnection(Channel channel, std::string root_address, std::optional<link::PeerIdentity> root)
+      : channel_(std::move(channel)), root_address_(std::move(root_address)), root_(std::move(root)) {}
+  ~RootConnection() override;
+
+  Status progress() override;
+  void announce_failure(const Status& why) override;
+  void announce_abort() override;
+  void bye() override;
+  link::Wakeup wakeup() const override;
+
+ private:
+  void pump();
+  void hear(const Message& message);
+  void say(const Message& message);
+  Status root_died() const;
+
+  mutable std::mutex mutex_;  // of all that follows
+  Channel channel_;
+  const std::string root_address_;
+  const std::optional<link::PeerIdentity> root_;
+  Status failure_;         // the first, for good
+  bool said_bye_ = false;  // from then on nothing is an alarm
+  bool root_left_ = false;  // in order: its silence means nothing
+};
+
+// What a notice is for the rank that gets it.
+Status to_status(const Notice& notice);
+
+}  // namespace shoal::comm

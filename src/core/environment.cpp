@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/environment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include "core/host_port.h"
+#include "core/name_filter.h"
+#include "core/split.h"
+
+namespace shoal {
+namespace {
+
+using Getter = std::function<std::optional<std::string>(const char*)>;
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+bool same_word(std::string_view a, std::string_view b) { return in_lower_case(a) == in_lower_case(b); }
+
+template <std::size_t N>
+const std::string_view* find_word(const std::string_view (&words)[N], std::string_view word) {
+  const auto* const found = std::find_if(words, words + N, [&](std::string_view w) { return same_word(w, word); });
+  return found == words + N ? nullptr : found;
+}
+
+// NCCL's way with numbers: base 16 after 0x, 8 after 0, else 10.
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    base = 16;
+    text.remove_prefix(2);
+  } else if (text.size() > 1 && text.starts_with('0')) {
+    base = 8;
+    text.remove_prefix(1);
+  }
+  if (text.starts_with('-')) return std::nullopt;  // from_chars would take a second sign
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return negative ? -value : value;
+}
+
+// As above, in bytes: 4K is 4096, 2M is 2097152.
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  std::int64_t unit = 1;
+  if (text.ends_with('K') || text.ends_with('k')) unit = 1LL << 10;
+  if (text.ends_with('M') || text.ends_with('m')) unit = 1LL << 20;
+  if (unit > 1) text.remove_suffix(1);
+  const std::optional<std::int64_t> number = parse_integer(text);
+  if (!number || *number > std::numeric_limits<std::int64_t>::max() / unit ||
+      *number < std::numeric_limits<std::int64_t>::min() / unit)
+    return std::nullopt;
+  return *number * unit;
+}
+
+struct Setting {
+  std::string variable;  // the one that was set
+  std::string value;
+};
+
+Status malformed(const Setting& setting, std::string_view allowed) {
+  return fail(Code::invalid_argument, "{}='{}': allowed is {}", setting.variable, setting.value, allowed);
+}
+
+// What NCCL_ALGO says about all-reduce. Grammar (NCCL 2.24): [function:]list;function:list..., a list being [^]name,name...
+class AlgorithmChoice {
+ public:
+  explicit AlgorithmChoice(const Setting& setting) : setting_(setting) {}
+
+  // The name of ours to force; empty where the list leaves a choice, or names only algorithms that are NCCL's alone.
+  Result<std::string> for_all_reduce() {
+    std::string_view chosen;
+    const std::vector<std::string_view> entries = split(setting_.value, ';');
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::size_t colon = entries[i].find(':');
+      const bool named = colon != std::string_view::npos;
+      const std::string_view function = named ? entries[i].substr(0, colon) : std::string_view();
+      const std::string_view list = named ? entries[i].substr(colon + 1) : entries[i];
+      if ((!named && i > 0) || (named && find_word(kFunctions, function) == nullptr)) return refuse(entries[i]);
+      if (Status checked = check(list); !checked.is_ok()) return checked;
+      if (!named || same_word(function, "AllReduce")) chosen = list;
+    }
+    return find_word(kOurs, chosen) != nullptr ? in_lower_case(chosen) : std::string();
+  }
+
+ private:
+  static constexpr std::string_view kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+  static constexpr std::string_view kTheirs[] = {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
+  static constexpr std::string_view kOurs[] = {"ring", "recursive_doubling"};
+
+  Status refuse(std::string_view part) const {
+    return malformed(setting_, fmt::format("[function:][^]name,name...;function:...; '{}' is not known", part));
+  }
+
+  Status check(std::string_view list) const {
+    if (list.starts_with('^')) list.remove_prefix(1);
+    for (const std::string_view name : split(list, ','))
+      if (find_word(kTheirs, name) == nullptr && find_word(kOurs, name) == nullptr) return refuse(name);
+    return {};
+  }
+
+  const Setting& setting_;
+};
+
+// Reads setting after setting and keeps the first failure, so that the list of variables below reads as a list.
+class Reader {
+ public:
+  explicit Reader(const Getter& get) : get_(get) {}
+
+  // NCCL_X, unless SHOAL_X is set. An empty value counts as unset.
+  std::optional<Setting> find(std::string_view name) const {
+    constexpr std::string_view kTheirs = "NCCL_";
+    if (name.starts_with(kTheirs))
+      if (std::optional<Setting> ours = find("SHOAL_" + std::string(name.substr(kTheirs.size())))) return ours;
+    const std::string variable(name);
+    std::optional<std::string> value = get_(variable.c_str());
+    if (!value || value->empty()) return std::nullopt;
+    return Setting{variable, *std::move(value)};
+  }
+
+  void text(std::string_view name, std::string& into) {
+    if (std::optional<Setting> setting = find(name)) into = std::move(setting->value);
+  }
+
+  template <std::size_t N>
+  void word(std::string_view name, const std::string_view (&allowed)[N], std::string_view list, std::string& into) {
+    const std::optional<Setting> setting = find(name);
+    if (!setting) return;
+    const std::string_view* found = find_word(allowed, setting->value);
+    if (found == nullptr) return keep(malformed(*setting, list));
+    into = *found;
+  }
+
+  void flag(std::string_view name, bool& into) {
+    const std::optional<Setting> setting = find(name);
+    if (!setting) return;
+    const std::optional<std::int64_t> value = parse_integer(setting->value);
+    if (!value || *value < 0 || *value > 1) return keep(malformed(*setting, "0 or 1"));
+    into = *value == 1;
+  }
+
+  // `unset` is the value beside least..most that means "as if unset" (or "for ever").
+  void number(std::string_view name, std::int64_t unset, std::int64_t least, std::int64_t most, std::string_view meaning,
+              std::int64_t& into, std::optional<std::int64_t> (*parse)(std::string_view) = parse_integer) {
+    const std::optional<Setting> setting = find(name);
+    if (!setting) return;
+    const std::optional<std::int64_t> value = parse(setting->value);
+    if (!value || (*value != unset && (*value < least || *value > most)))
+      return keep(malformed(*setting, fmt::format("{} to {}, or {}: {}", least, most, unset, meaning)));
+    into = *value;
+  }
+
+  void keep(Status failure) {
+    if (failure_.is_ok()) failure_ = std::move(failure);
+  }
+  Status take() { return std::move(failure_); }
+
+ private:
+  const Getter& get_;
+  Status failure_;
+};
+
+void read_network(Reader& reader, Environment& e) {
+  if (const std::optional<Setting> setting = reader.find("NCCL_SOCKET_IFNAME")) {
+    reader.keep(NameFilter::parse(setting->variable, setting->value).status());
+    e.socket_ifname = setting->value;
+  }
+  constexpr std::string_view kFamilies[] = {"AF_INET", "AF_INET6"};
+  reader.word("NCCL_SOCKET_FAMILY", kFamilies, "AF_INET or AF_INET6", e.socket_family);
+  if (const std::optional<Setting> setting = reader.find("NCCL_COMM_ID")) {
+    const Result<HostPort> where = parse_host_port(setting->value);
+    if (!where.is_ok() || where->port == 0)
+      reader.keep(malformed(*setting, "1.2.3.4:port, [ip6]:port or host:port, port 1 to 65535"));
+    e.comm_id = setting->value;
+  }
+  reader.text("NCCL_HOSTID", e.host_id);
+  reader.text("SHOAL_SECRET", e.secret);
+}
+
+void read_algorithm(Reader& reader, Environment& e) {
+  if (const std::optional<Setting> ours = reader.find("SHOAL_ALGO")) {
+    // Whether there is one of this name is for the table of algorithms to say.
+    e.algo = in_lower_case(ours->value);
+    if (e.algo.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+      reader.keep(malformed(*ours, "one name from the table of algorithms"));
+    return;
+  }
+  const std::optional<Setting> theirs = reader.find("NCCL_ALGO");
+  if (!theirs) return;
+  Result<std::string> choice = AlgorithmChoice(*theirs).for_all_reduce();
+  if (choice.is_ok())
+    e.algo = choice.take();
+  else
+    reader.keep(choice.status());
+}
+
+}  // namespace
+
+Result<Environment> parse_environment(const Getter& get) {
+  Environment e;
+  Reader reader(get);
+  constexpr std::string_view kLevels[] = {"VERSION", "WARN", "INFO", "ABORT", "TRACE"};
+  reader.word("NCCL_DEBUG", kLevels, "VERSION, WARN, INFO or TRACE", e.debug);
+  if (e.debug == "ABORT") e.debug = "INFO";  // NCCL's ABORT also ends the process, which a library must not
+  reader.text("NCCL_DEBUG_FILE", e.debug_file);
+  read_network(reader, e);
+  reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
+  reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
+  read_algorithm(reader, e);
+  reader.number("SHOAL_TIMEOUT_MS", 0, 1, 1'000'000'000'000, "no limit", e.timeout_ms);
+  reader.number("SHOAL_SLICE_BYTES", 0, 64, 16 << 20, "the library's choice (suffixes K, M)", e.slice_bytes, parse_bytes);
+  reader.number("SHOAL_CREDITS", 0, 1, 64, "the library's choice", e.credits);
+  reader.number("SHOAL_IN_FLIGHT", 0, 1, 16, "the library's choice", e.in_flight);
+  reader.number("SHOAL_SPIN_US", -1, 0, 3'600'000'000, "the library's choice", e.spin_us);
+  if (Status failure = reader.take(); !failure.is_ok()) return failure;
+  return e;
+}
+
+const Result<Environment>& environment() {
+  static const Result<Environment> once = parse_environment([](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+  return once;
+}
+
+}  // namespace shoal

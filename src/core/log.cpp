@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// One spdlog logger of our own over one sink of our own: each line is a single write(2), so that threads and processes that share
+// a file never mix their lines, and so that no lock exists which a fork could copy while it is held.
+#include "core/log.h"
+
+#include <fcntl.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/sink.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "core/environment.h"
+#include "core/status.h"
+
+namespace shoal::log {
+namespace {
+
+struct Settings {
+  Level level = Level::none;
+  std::string file;  // with its % marks; empty: standard output
+};
+
+// Also right where some other variable is malformed: the line that says so must come out.
+Settings read_settings() {
+  const Result<Environment> own = parse_environment([](const char* name) -> std::optional<std::string> {
+    const char* value = std::string_view(name).find("_DEBUG") == std::string_view::npos ? nullptr : std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+  if (!own.is_ok()) return {};
+  Settings settings;
+  if (own->debug == "VERSION") settings.level = Level::version;
+  if (own->debug == "WARN") settings.level = Level::warn;
+  if (own->debug == "INFO") settings.level = Level::info;
+  if (own->debug == "TRACE") settings.level = Level::trace;
+  if (settings.level > Level::version) settings.file = own->debug_file;
+  return settings;
+}
+
+const Settings& settings() {
+  static const Settings once = read_settings();
+  return once;
+}
+
+// Up to the first dot, as NCCL shows it.
+std::string host_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return "localhost";
+  return std::string(name, strcspn(name, "."));
+}
+
+std::string expand(const std::string& file, const std::string& host, pid_t pid) {
+  std::string path;
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    const char mark = file[i] == '%' && i + 1 < file.size() ? file[i + 1] : '\0';
+    if (mark == 'h') path += host;
+    if (mark == 'p') path += std::to_string(pid);
+    if (mark == '%') path += '%';
+    if (mark == 'h' || mark == 'p' || mark == '%')
+      ++i;
+    else
+      path += file[i];
+  }
+  return path;
+}
+
+// Standard output, or a file that it owns. No lock: whole lines, each by one system call.
+class LineSink final : public spdlog::sinks::sink {
+ public:
+  // `path` empty: standard output. A file that cannot be opened leaves standard output and an `error`.
+  LineSink(const std::string& path, bool truncate) {
+    if (path.empty()) return;
+    file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (truncate ? O_TRUNC : 0), 0644);
+    error_ = file_ < 0 ? errno : 0;
+  }
+  LineSink(const LineSink&) = delete;
+  LineSink& operator=(const LineSink&) = delete;
+  ~LineSink() override {
+    if (file_ >= 0) close(file_);
+  }
+
+  int error() const { return error_; }
+
+  void log(const spdlog::details::log_msg& line) override {
+    const char* at = line.payload.data();
+    std::size_t left = line.payload.size();
+    while (left > 0) {  // a pipe may take a long line in pieces
+      const ssize_t put = ::write(file_ >= 0 ? file_ : STDOUT_FILENO, at, left);
+      if (put < 0 && errno == EINTR) continue;
+      if (put <= 0) return;  // nobody to tell
+      at += put;
+      left -= static_cast<std::size_t>(put);
+    }
+  }
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+ private:
+  int file_ = -1;
+  int error_ = 0;
+};
+
+// What one process logs with. After a fork the child makes its own (other pid, perhaps another file) on top of its parent's,
+// which stays as it is: a thread may be writing through it.
+struct Logger {
+  pid_t pid;
+  std::string host;
+  std::shared_ptr<LineSink> sink;
+  spdlog::logger logger;
+  std::unique_ptr<Logger> parent;
+
+  Logger(pid_t process, std::string host_text, const std::string& path, bool truncate)
+      : pid(process), host(std::move(host_text)), sink(std::make_shared<LineSink>(path, truncate)), logger("shoal", sink) {
+    logger.set_level(spdlog::level::trace);  // filtered by enabled()
+  }
+};
+
+std::unique_ptr<Logger> make_logger(const Logger* parent) {
+  const pid_t pid = getpid();
+  const std::string host = host_name();
+  const std::string path = expand(settings().file, host, pid);
+  const bool continues_parents = parent != nullptr && path == expand(settings().file, parent->host, parent->pid);
+  auto made = std::make_unique<Logger>(pid, host, path, !continues_parents);
+  if (made->sink->error() != 0)
+    made->logger.info("{}:{}:{} SHOAL WARN NCCL_DEBUG_FILE: open {}: {}; logging to standard output\n", host, pid, gettid(), path,
+                      errno_text(made->sink->error()));
+  return made;
+}
+
+// Never freed: threads may log until the very end of the process.
+Logger& this_process() {
+  static std::atomic<Logger*> current{nullptr};
+  Logger* seen = current.load(std::memory_order_acquire);
+  while (seen == nullptr || seen->pid != getpid()) {
+    std::unique_ptr<Logger> made = make_logger(seen);
+    made->parent.reset(seen);
+    if (current.compare_exchange_strong(seen, made.get(), std::memory_order_acq_rel)) return *made.release();
+    static_cast<void>(made->parent.release());  // another thread was first
+  }
+  return *seen;
+}
+
+// In UTC and by hand: the C library's calendar takes a lock that a fork could copy while it is held.
+std::string now_text() {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto day = std::chrono::floor<std::chrono::days>(now);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(now - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                     static_cast<unsigned>(date.day()), time.hours().count(), time.minutes().count(), time.seconds().count());
+}
+
+}  // namespace
+
+bool enabled(Level level) { return level <= settings().level; }
+
+void write(Level level, int rank, std::string_view text) {
+  Logger& own = this_process();
+  const std::string about = rank < 0 ? std::string() : fmt::format("[{}] ", rank);
+  const std::string who = fmt::format("{}:{}:{} {}", own.host, own.pid, gettid(), about);
+  switch (level) {
+    case Level::none: return;
+    case Level::version: return own.logger.info("{}\n", text);
+    case Level::warn: return own.logger.warn("\n[{}] {}SHOAL WARN {}\n", now_text(), who, text);
+    case Level::info: return own.logger.info("{}SHOAL INFO {}\n", who, text);
+    case Level::trace: return own.logger.trace("{}SHOAL TRACE {}\n", who, text);
+  }
+}
+
+}  // namespace shoal::log
