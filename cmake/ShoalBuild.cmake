@@ -73,6 +73,10 @@ function(shoal_fuzzer name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shoal_flags ${ARG_LINKS} -fsanitize=fuzzer)
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers ${name})
 endfunction()
 
 # shoal_summary(): what was found and what is built, at the end of the configuration.

@@ -14,7 +14,8 @@ namespace shoal::transports {
 
 // "rank 3 (node7, pid 4121) left or died (shm)"
 template <typename... Args>
-Status peer_failure(std::string_view transport, const link::PeerIdentity& peer, fmt::format_string<Args...> what, Args&&... args) {
+Status peer_failure(std::string_view transport, const link::PeerIdentity& peer, fmt::format_string<Args...> what,
+                    Args&&... args) {
   return {Code::remote_error,
           fmt::format("rank {} ({}, pid {}) {} ({})", peer.rank.value, peer.host, peer.pid,
                       fmt::format(what, std::forward<Args>(args)...), transport),

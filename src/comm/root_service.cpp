@@ -54,7 +54,9 @@ RootService::RootService(RootOptions options, link::Descriptor stop_event)
       accept_pause_(last_news_) {}
 
 void RootService::stop() {
+  const std::scoped_lock lock(stop_mutex_);
   stopping_.store(true);  // seen by run() after the event below wakes it
+  if (!stop_event_.is_open()) return;
   const std::uint64_t one = 1;
   (void)!write(stop_event_.get(), &one, sizeof one);
 }
@@ -71,6 +73,9 @@ void RootService::run() {
   strangers_.clear();
   members_.clear();
   close_port();
+  const std::scoped_lock lock(stop_mutex_);
+  stop_guard_ = {};
+  stop_event_.reset();
 }
 
 bool RootService::finished() const {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -106,7 +107,8 @@ class RootService {
   const link::Key communicator_key_;
   const link::Key key_;  // of the connections
   bool frees_port_;
-  link::Descriptor stop_event_;
+  std::mutex stop_mutex_;        // held by stop(), and by run() when it closes the event
+  link::Descriptor stop_event_;  // an eventfd that stop() makes readable; closed when run() returns
   ForkGuard stop_guard_;
   std::atomic<bool> stopping_{false};  // set by stop(), read by run()
 

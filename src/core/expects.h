@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <source_location>
 #include <stdexcept>
 
 namespace shoal {
@@ -15,9 +14,11 @@ class BrokenExpectation : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-inline void expects(bool condition, const char* what, std::source_location where = std::source_location::current()) {
+// (std::source_location would say the same; Clang 14 does not have it.)
+inline void expects(bool condition, const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                    const char* function = __builtin_FUNCTION()) {
   if (!condition) [[unlikely]]
-    throw BrokenExpectation(fmt::format("{}:{}: {}: broken expectation: {}", where.file_name(), where.line(), where.function_name(), what));
+    throw BrokenExpectation(fmt::format("{}:{}: {}: broken expectation: {}", file, line, function, what));
 }
 
 }  // namespace shoal

@@ -73,6 +73,10 @@ using Float16s = hn::Rebind<hwy::float16_t, Float32>;
 using VPairs = hn::Vec<Pairs>;
 using Pair = Group<float, 2>;  // the lower and the upper half
 
+HWY_INLINE hn::Vec<Float32> widened_half(const std::uint16_t* from) {
+  return hn::PromoteTo(Float32(), hn::BitCast(Float16s(), hn::Load(HalfPairs(), from)));
+}
+
 // From float16 bits, by way of memory: the conversion takes half a vector from there twice as fast (Zen 3) as from a register,
 // and the upper half need not be brought down first. The empty assembly keeps the compiler from seeing through it.
 HWY_INLINE Pair widened(VPairs v) {
@@ -80,9 +84,7 @@ HWY_INLINE Pair widened(VPairs v) {
   alignas(2 * kLanes) std::uint16_t lanes[kLanes];
   hn::Store(v, Pairs(), lanes);
   asm("" : "+m"(lanes));
-  const auto half = [](const std::uint16_t* from)
-                        HWY_ATTR { return hn::PromoteTo(Float32(), hn::BitCast(Float16s(), hn::Load(HalfPairs(), from))); };
-  return {{half(lanes), half(lanes + kLanes / 2)}};
+  return {{widened_half(lanes), widened_half(lanes + kLanes / 2)}};
 }
 
 // To float16 bits.

@@ -112,7 +112,7 @@ class Divisor {
   explicit Divisor(std::uint64_t divisor) {
     __extension__ using Wide = unsigned __int128;
     constexpr int kBits = 8 * sizeof(U);
-    const int log2 = std::bit_width(divisor - 1);
+    const int log2 = static_cast<int>(std::bit_width(divisor - 1));
     multiplier_ = static_cast<U>(((Wide{1} << kBits) * ((Wide{1} << log2) - divisor)) / divisor + 1);
     shift1_ = log2 < 1 ? log2 : 1;
     shift2_ = log2 > 1 ? log2 - 1 : 0;

@@ -28,7 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Memory is accessed as bytes: pointers need not be aligned, not even for the element type.
 template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const std::byte* from) {
+HWY_INLINE hn::Vec<D> load([[maybe_unused]] D d, const std::byte* from) {
 #if HWY_TARGET == HWY_SCALAR
   hn::TFromD<D> value;
   std::memcpy(&value, from, sizeof value);
@@ -40,9 +40,8 @@ HWY_INLINE hn::Vec<D> load(D d, const std::byte* from) {
 }
 
 template <class D>
-HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to) {
+HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> v, std::byte* to) {
 #if HWY_TARGET == HWY_SCALAR
-  (void)d;
   const hn::TFromD<D> value = hn::GetLane(v);
   std::memcpy(to, &value, sizeof value);
 #else
@@ -53,7 +52,7 @@ HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to) {
 
 // Past the caches; `to` is a multiple of the vector's size.
 template <class D>
-HWY_INLINE void store_streaming(D d, hn::Vec<D> v, std::byte* to) {
+HWY_INLINE void store_streaming([[maybe_unused]] D d, hn::Vec<D> v, std::byte* to) {
 #if HWY_TARGET == HWY_SCALAR
   store(d, v, to);
 #else

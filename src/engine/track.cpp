@@ -28,7 +28,7 @@ void Track::start(const Job& job, const plan::Lane& lane, int channel, std::size
   stride_ = stride;
   loop_ = step_ = 0;
   iteration_ = 0;
-  expected_ = false;
+  expected_ = asked_ = false;
   failure_ = {};
   done_ = slice_ >= job.slicing.slices || lane.loops.empty();
 }
@@ -193,15 +193,31 @@ bool Track::do_recv_copy_send(const Step& step) {
   return true;
 }
 
+Link* Track::link_to(Rank peer) {
+  Link* link = links_.get(peer, channel_);
+  if (link == nullptr && !asked_) ask_for_all_links();
+  return link;
+}
+
+// A link may need both ends to ask for it. In a ring everyone's first step is about the next rank: whoever asked only for the link
+// that it waits for would wait for a rank that asks for another one.
+void Track::ask_for_all_links() {
+  asked_ = true;
+  plan::for_each_step(*lane_, [this](const Step& step, std::int32_t i) {
+    if (plan::receives(step.op)) links_.get({step.from.at(i)}, channel_);
+    if (plan::sends(step.op)) links_.get({step.to.at(i)}, channel_);
+  });
+}
+
 Link* Track::incoming(const Step& step) {
   waiting_for_ = {step.from.at(iteration_)};
   waiting_to_receive_ = true;
-  return links_.get(waiting_for_, channel_);
+  return link_to(waiting_for_);
 }
 
 Link* Track::outgoing(const Step& step) {
   const Rank to{step.to.at(iteration_)};
-  Link* out = links_.get(to, channel_);
+  Link* out = link_to(to);
   if (out == nullptr || !plan::receives(step.op)) {
     waiting_for_ = to;
     waiting_to_receive_ = false;

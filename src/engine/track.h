@@ -53,6 +53,9 @@ class Track {
 
   // The message that has arrived for this step, checked; null: wait, or failure().
   const link::Message* arrived(link::Link& in, Rank from, Bytes expected);
+  // The link to a peer; null while it is being made.
+  link::Link* link_to(Rank peer);
+  void ask_for_all_links();
   link::Link* incoming(const plan::Step& step);
   link::Link* outgoing(const plan::Step& step);
   // Straight from user memory, where plan and link allow it and it pays.
@@ -76,6 +79,7 @@ class Track {
   std::size_t loop_ = 0, step_ = 0;
   std::int32_t iteration_ = 0;
   bool done_ = true;
+  bool asked_ = false;     // all links of this lane have been asked for
   bool expected_ = false;  // the link knows where the awaited payload should land
   Rank waiting_for_;
   bool waiting_to_receive_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a waiting rank sleeps on: one futex word that every peer rings after it has put something into a link or taken something
-// out. Lives in memory that the waiter and its peers map (one page per rank, see DoorbellPage), or in plain memory of one process.
+// out. Lives in memory that the waiter and its peers map (one page a rank, see DoorbellPage), or in plain memory of one process.
 //
 // Protocol. The waiter: ticket = arm(); look once more at everything it waits for; sleep(ticket, timeout) or disarm(). The peer:
 // publish with a sequentially consistent store; ring(). Either the waiter's last look sees what was published, or ring() sees

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of messages in memory that two threads or two processes share: one producer, one consumer, `credits` slots.
 //
-// Each slot has a control line of one cache line: sequence number (the publish flag), length, tag and, up to kInlinePayload bytes,
-// the payload itself, so that a small message costs the transfer of one line. Longer payloads lie in the slot's part of the data
-// area. A position is the number of a message, counted from `start`; it wraps after 2^64 messages. Its slot holds position + 1
-// as the sequence once the message is there; nothing is cleared, since the slot's last message had another number.
+// Each slot has a control line of one cache line: sequence number (the publish flag), length, tag and, up to kInlinePayload
+// bytes, the payload itself, so that a small message costs the transfer of one line. Longer payloads lie in the slot's part of
+// the data area. A position is the number of a message, counted from `start`; it wraps after 2^64 messages. Its slot holds
+// position + 1 as the sequence once the message is there; nothing is cleared, since the slot's last message had another number.
 //
 //   producer line | consumer line | control line 0..credits-1 | data 0..credits-1
 //
@@ -123,9 +123,7 @@ class RingProducer {
   }
 
   // True if the last acquire found no credit and there is still none.
-  bool is_starving() const {
-    return starving_ && position_ - peer_->released.load(std::memory_order_seq_cst) >= shape_.slots();
-  }
+  bool is_starving() const { return starving_ && position_ - peer_->released.load(std::memory_order_seq_cst) >= shape_.slots(); }
 
  private:
   // A peer's nonsense (more released than sent) is a full ring too.
@@ -152,12 +150,12 @@ class RingProducer {
   RingConsumerLine* peer_;
   RingControlLine* controls_;
   std::byte* data_;
-  std::uint64_t position_;    // of the next message
-  std::uint64_t released_;    // what we know of the consumer's counter
-  std::size_t slot_ = 0;      // of the next message: advanced with position_, so that nothing is divided
-  std::size_t length_ = 0;    // of the acquired message
+  std::uint64_t position_;  // of the next message
+  std::uint64_t released_;  // what we know of the consumer's counter
+  std::size_t slot_ = 0;    // of the next message: advanced with position_, so that nothing is divided
+  std::size_t length_ = 0;  // of the acquired message
   bool acquired_ = false;
-  bool starving_ = false;     // what self_->starving says
+  bool starving_ = false;  // what self_->starving says
   std::array<std::byte, kInlinePayload> inline_{};
 };
 
@@ -212,7 +210,7 @@ class RingConsumer {
   std::byte* data_;
   std::uint64_t position_;  // of the message that front() looks for
   std::size_t slot_ = 0;
-  bool shown_ = false;      // message_ is the front message
+  bool shown_ = false;  // message_ is the front message
   Message message_;
   std::uint64_t impossible_length_ = 0;
 };

@@ -84,8 +84,8 @@ bool LoopbackTransport::reaches(const link::Endpoint& self, const link::PeerIden
   return !self.loopback_disable && self.self.process == peer.process && self.self.host_id == peer.host_id;
 }
 
-std::unique_ptr<link::Connection> LoopbackTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer, int channel,
-                                                             link::Descriptor /*stream*/, bool /*connecting*/) {
+std::unique_ptr<link::Connection> LoopbackTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
+                                                             int channel, link::Descriptor /*stream*/, bool /*connecting*/) {
   const auto [low, high] = std::minmax(self.self.rank, peer.rank);
   return std::make_unique<LoopbackConnection>(meetings_, Meeting{self.communicator, low, high, channel}, self, peer);
 }

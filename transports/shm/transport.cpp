@@ -81,7 +81,8 @@ class ConnectingSide final : public ShmConnection {
     const Result<bool> answered = parcel_.receive(stream_, bytes_of(answer_), 1);
     if (!answered.is_ok()) return about_peer(answered.status());
     if (!*answered) return std::unique_ptr<link::Link>();
-    if (answer_ != Answer{}) return peer_failure("shm", peer_, "sent answer {:#x}, {:#x} expected", answer_.magic, Answer{}.magic);
+    if (answer_ != Answer{})
+      return peer_failure("shm", peer_, "sent answer {:#x}, {:#x} expected", answer_.magic, Answer{}.magic);
     return finish(parcel_.descriptors()[0], true);
   }
 
@@ -161,8 +162,8 @@ bool ShmTransport::reaches(const link::Endpoint& self, const link::PeerIdentity&
   return self.self.process != peer.process || self.loopback_disable;
 }
 
-std::unique_ptr<link::Connection> ShmTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer, int /*channel*/,
-                                                        link::Descriptor stream, bool connecting) {
+std::unique_ptr<link::Connection> ShmTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
+                                                        int /*channel*/, link::Descriptor stream, bool connecting) {
   if (self.doorbell_descriptor < 0) return std::make_unique<NoConnection>();
   if (connecting) return std::make_unique<ConnectingSide>(self, peer, std::move(stream));
   return std::make_unique<AcceptingSide>(self, peer, std::move(stream));

@@ -49,7 +49,8 @@ Status TcpLink::why_ended() const {
     return peer_failure(transport(), peer_, "sent a frame that starts with {:#010x} where {:#010x} belongs", header.magic,
                         FrameHeader::kMagic);
   if (receiver_.state() == State::malformed)
-    return peer_failure(transport(), peer_, "announced a message of {} bytes where {} is the most", header.length, max_message_.value);
+    return peer_failure(transport(), peer_, "announced a message of {} bytes where {} is the most", header.length,
+                        max_message_.value);
   const int error = receiver_.state() == State::broken ? receiver_.error() : sender_.error();
   if (error != 0) return peer_failure(transport(), peer_, "left or died: {}", errno_text(error));
   return peer_failure(transport(), peer_, "closed the connection");

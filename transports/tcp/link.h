@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A link over a TCP stream: a queue of messages to send, and a cutter of what comes. Bytes move when the thread that drives the
-// link commits, asks for the front, or calls progress. A payload can go from and to user memory without a copy through wire memory.
+// link commits, asks for the front, or calls progress. A payload can go from and to user memory without a copy through wire
+// memory.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of a TCP link: cuts the stream into messages. Bytes are staged in wire memory, where a message always lies in
-// one piece; the payload of an expected long message goes straight to where it is wanted. The peer is not trusted: a header
+// The receiving half of a TCP link: cuts the stream into messages. Bytes are staged in wire memory, where a message always lies
+// in one piece; the payload of an expected long message goes straight to where it is wanted. The peer is not trusted: a header
 // that cannot be ends the stream. Part of a link, driven by its thread; the stream outlives it.
 #pragma once
 
@@ -51,12 +51,12 @@ class Receiver {
   std::size_t head_ = 0;                  // in staging_: the header of the oldest message
   std::size_t tail_ = 0;                  // in staging_: behind the last byte that came
   FrameHeader header_;
-  bool parsed_ = false;                   // header_ is the oldest message's
-  bool complete_ = false;                 // message_ is the oldest message
+  bool parsed_ = false;    // header_ is the oldest message's
+  bool complete_ = false;  // message_ is the oldest message
   link::Message message_;
   std::span<std::byte> target_;
-  bool landing_ = false;                  // the payload goes to target_; staging_ has the header and what follows the message
-  std::size_t landed_ = 0;                // bytes of it that are there
+  bool landing_ = false;    // the payload goes to target_; staging_ has the header and what follows the message
+  std::size_t landed_ = 0;  // bytes of it that are there
   State state_ = State::open;
   int error_ = 0;
 };

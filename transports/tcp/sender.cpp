@@ -73,7 +73,8 @@ void Sender::flush() {
 
 std::size_t Sender::unsent() const {
   std::size_t bytes = 0;
-  for (std::size_t i = 0, frame = oldest_; i < queued_; ++i, frame = after(frame)) bytes += kFrameHeader + frames_[frame].payload.size();
+  for (std::size_t i = 0, frame = oldest_; i < queued_; ++i, frame = after(frame))
+    bytes += kFrameHeader + frames_[frame].payload.size();
   return bytes - taken_;
 }
 
@@ -83,7 +84,8 @@ std::size_t Sender::send_some() {
   std::size_t skip = taken_;
   for (std::size_t i = 0, frame = oldest_; i < std::min(queued_, kFramesPerCall); ++i, frame = after(frame)) {
     const Frame& next = frames_[frame];
-    if (skip < kFrameHeader) pieces[count++] = piece(reinterpret_cast<const std::byte*>(&next.header) + skip, kFrameHeader - skip);
+    if (skip < kFrameHeader)
+      pieces[count++] = piece(reinterpret_cast<const std::byte*>(&next.header) + skip, kFrameHeader - skip);
     const std::size_t payload_skip = skip - std::min(skip, kFrameHeader);
     if (payload_skip < next.payload.size())
       pieces[count++] = piece(next.payload.data() + payload_skip, next.payload.size() - payload_skip);

@@ -41,19 +41,19 @@ class Sender {
 
   std::size_t after(std::size_t frame) const { return frame + 1 == frames_.size() ? 0 : frame + 1; }
   void enqueue(std::span<const std::byte> payload, link::Tag tag, bool direct);
-  std::size_t send_some();                // bytes that the kernel took; 0: none now, or error_
-  std::size_t unsent() const;             // bytes in the queue
+  std::size_t send_some();     // bytes that the kernel took; 0: none now, or error_
+  std::size_t unsent() const;  // bytes in the queue
   void advance(std::size_t bytes);
 
   int stream_;
   std::size_t max_message_;
   std::size_t slots_;
-  std::unique_ptr<std::byte[]> wire_;     // slots_ times max_message_; costs no page until a message needs it
-  std::vector<Frame> frames_;             // a ring, slots_ + 1 long
-  std::size_t oldest_ = 0;                // in frames_
-  std::size_t queued_ = 0;                // in frames_
-  std::size_t taken_ = 0;                 // bytes of the oldest frame that the kernel has, header included
-  std::size_t slot_ = 0;                  // in wire_, of the next eager message
+  std::unique_ptr<std::byte[]> wire_;  // slots_ times max_message_; costs no page until a message needs it
+  std::vector<Frame> frames_;          // a ring, slots_ + 1 long
+  std::size_t oldest_ = 0;             // in frames_
+  std::size_t queued_ = 0;             // in frames_
+  std::size_t taken_ = 0;              // bytes of the oldest frame that the kernel has, header included
+  std::size_t slot_ = 0;               // in wire_, of the next eager message
   std::size_t eager_queued_ = 0;
   bool direct_queued_ = false;
   bool refused_eager_ = false;

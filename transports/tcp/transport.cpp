@@ -31,8 +31,8 @@ bool TcpTransport::reaches(const link::Endpoint& self, const link::PeerIdentity&
   return !self.self.address.empty() && !peer.address.empty();
 }
 
-std::unique_ptr<link::Connection> TcpTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer, int /*channel*/,
-                                                        link::Descriptor stream, bool /*connecting*/) {
+std::unique_ptr<link::Connection> TcpTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
+                                                        int /*channel*/, link::Descriptor stream, bool /*connecting*/) {
   return std::make_unique<TcpConnection>(self, peer, std::move(stream));
 }
 

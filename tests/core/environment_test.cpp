@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/environment.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+using namespace shoal;
+using Variables = std::map<std::string, std::string>;
+
+namespace {
+
+Result<Environment> parse(const Variables& variables) {
+  return parse_environment([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+Environment good(const Variables& variables) {
+  const Result<Environment> parsed = parse(variables);
+  INFO(parsed.status().text());
+  REQUIRE(parsed.is_ok());
+  return *parsed;
+}
+
+struct Wrong {
+  const char* variable;
+  const char* value;
+  const char* allowed;  // part of the text
+};
+
+}  // namespace
+
+TEST_CASE("environment: nothing set gives the defaults") {
+  const Environment e = good({});
+  CHECK(e.debug.empty());
+  CHECK(e.debug_file.empty());
+  CHECK(e.socket_ifname.empty());
+  CHECK(e.socket_family.empty());
+  CHECK(e.comm_id.empty());
+  CHECK(e.host_id.empty());
+  CHECK(e.secret.empty());
+  CHECK_FALSE(e.shm_disable);
+  CHECK_FALSE(e.loopback_disable);
+  CHECK(e.algo.empty());
+  CHECK(e.timeout_ms == 1'800'000);
+  CHECK(e.slice_bytes == 0);
+  CHECK(e.credits == 0);
+  CHECK(e.in_flight == 0);
+  CHECK(e.spin_us == -1);
+}
+
+TEST_CASE("environment: every variable lands in its member") {
+  const Environment e = good({{"NCCL_DEBUG", "info"},
+                              {"NCCL_DEBUG_FILE", "logs/log.%h.%p"},
+                              {"NCCL_SOCKET_IFNAME", "^=docker0,lo"},
+                              {"NCCL_SOCKET_FAMILY", "AF_INET6"},
+                              {"NCCL_COMM_ID", "[fe80::1%eth0]:4000"},
+                              {"NCCL_HOSTID", "pretended host"},
+                              {"SHOAL_SECRET", " any text "},
+                              {"NCCL_SHM_DISABLE", "1"},
+                              {"SHOAL_LOOPBACK_DISABLE", "0x1"},
+                              {"SHOAL_ALGO", "Recursive_Doubling"},
+                              {"SHOAL_TIMEOUT_MS", "0"},
+                              {"SHOAL_SLICE_BYTES", "64K"},
+                              {"SHOAL_CREDITS", "64"},
+                              {"SHOAL_IN_FLIGHT", "1"},
+                              {"SHOAL_SPIN_US", "-1"}});
+  CHECK(e.debug == "INFO");
+  CHECK(e.debug_file == "logs/log.%h.%p");
+  CHECK(e.socket_ifname == "^=docker0,lo");
+  CHECK(e.socket_family == "AF_INET6");
+  CHECK(e.comm_id == "[fe80::1%eth0]:4000");
+  CHECK(e.host_id == "pretended host");
+  CHECK(e.secret == " any text ");
+  CHECK(e.shm_disable);
+  CHECK(e.loopback_disable);
+  CHECK(e.algo == "recursive_doubling");
+  CHECK(e.timeout_ms == 0);
+  CHECK(e.slice_bytes == 65536);
+  CHECK(e.credits == 64);
+  CHECK(e.in_flight == 1);
+  CHECK(e.spin_us == -1);
+}
+
+TEST_CASE("environment: SHOAL_X wins over NCCL_X, whose value is then not even looked at") {
+  CHECK(good({{"SHOAL_DEBUG", "WARN"}, {"NCCL_DEBUG", "nonsense"}}).debug == "WARN");
+  CHECK(good({{"SHOAL_SHM_DISABLE", "0"}, {"NCCL_SHM_DISABLE", "1"}}).shm_disable == false);
+  CHECK(good({{"SHOAL_ALGO", "recursive_doubling"}, {"NCCL_ALGO", "Ring"}}).algo == "recursive_doubling");
+  CHECK_FALSE(parse({{"SHOAL_DEBUG", "nonsense"}, {"NCCL_DEBUG", "WARN"}}).is_ok());
+}
+
+TEST_CASE("environment: an empty value is an unset one") {
+  const Environment e =
+      good({{"NCCL_DEBUG", ""}, {"SHOAL_CREDITS", ""}, {"NCCL_SOCKET_IFNAME", ""}, {"NCCL_COMM_ID", ""}, {"NCCL_ALGO", ""}});
+  CHECK(e.debug.empty());
+  CHECK(e.credits == 0);
+  CHECK(good({{"SHOAL_DEBUG", ""}, {"NCCL_DEBUG", "TRACE"}}).debug == "TRACE");
+}
+
+TEST_CASE("environment: debug levels in any case, ABORT as INFO") {
+  CHECK(good({{"NCCL_DEBUG", "Version"}}).debug == "VERSION");
+  CHECK(good({{"NCCL_DEBUG", "tRaCe"}}).debug == "TRACE");
+  CHECK(good({{"NCCL_DEBUG", "ABORT"}}).debug == "INFO");
+}
+
+TEST_CASE("environment: integers in base 16, 8 and 10, byte sizes with suffixes") {
+  CHECK(good({{"SHOAL_TIMEOUT_MS", "0x10"}}).timeout_ms == 16);
+  CHECK(good({{"SHOAL_TIMEOUT_MS", "0XfF"}}).timeout_ms == 255);
+  CHECK(good({{"SHOAL_TIMEOUT_MS", "010"}}).timeout_ms == 8);
+  CHECK(good({{"SHOAL_TIMEOUT_MS", "10"}}).timeout_ms == 10);
+  CHECK(good({{"SHOAL_TIMEOUT_MS", "1000000000000"}}).timeout_ms == 1'000'000'000'000);
+  CHECK(good({{"SHOAL_SLICE_BYTES", "64"}}).slice_bytes == 64);
+  CHECK(good({{"SHOAL_SLICE_BYTES", "1k"}}).slice_bytes == 1024);
+  CHECK(good({{"SHOAL_SLICE_BYTES", "16M"}}).slice_bytes == 16 << 20);
+  CHECK(good({{"SHOAL_SLICE_BYTES", "0x10m"}}).slice_bytes == 16 << 20);
+  CHECK(good({{"SHOAL_SPIN_US", "0"}}).spin_us == 0);
+}
+
+TEST_CASE("environment: a malformed value names variable, value and what is allowed") {
+  const Wrong wrong = GENERATE(
+      Wrong{"NCCL_DEBUG", "LOUD", "VERSION, WARN, INFO or TRACE"}, Wrong{"NCCL_SOCKET_FAMILY", "AF_UNIX", "AF_INET or AF_INET6"},
+      Wrong{"NCCL_SOCKET_IFNAME", "=^lo", "[^][=]name"}, Wrong{"NCCL_SOCKET_IFNAME", "^", "[^][=]name"},
+      Wrong{"NCCL_COMM_ID", "localhost", "host:port"}, Wrong{"NCCL_COMM_ID", "1.2.3.4:0", "port 1 to 65535"},
+      Wrong{"NCCL_COMM_ID", "::1:4000", "[ip6]:port"}, Wrong{"NCCL_SHM_DISABLE", "2", "0 or 1"},
+      Wrong{"NCCL_SHM_DISABLE", "yes", "0 or 1"}, Wrong{"SHOAL_LOOPBACK_DISABLE", "-1", "0 or 1"},
+      Wrong{"SHOAL_ALGO", "ring,tree", "one name"}, Wrong{"SHOAL_TIMEOUT_MS", "-1", "1 to 1000000000000, or 0: no limit"},
+      Wrong{"SHOAL_TIMEOUT_MS", "1000000000001", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "10s", "no limit"},
+      Wrong{"SHOAL_TIMEOUT_MS", "1K", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "99999999999999999999", "no limit"},
+      Wrong{"SHOAL_SLICE_BYTES", "63", "64 to 16777216"}, Wrong{"SHOAL_SLICE_BYTES", "17M", "64 to 16777216"},
+      Wrong{"SHOAL_SLICE_BYTES", "K", "64 to 16777216"}, Wrong{"SHOAL_SLICE_BYTES", "9223372036854775807M", "suffixes K, M"},
+      Wrong{"SHOAL_CREDITS", "65", "1 to 64"}, Wrong{"SHOAL_CREDITS", " 4", "1 to 64"}, Wrong{"SHOAL_CREDITS", "--4", "1 to 64"},
+      Wrong{"SHOAL_CREDITS", "0x", "1 to 64"}, Wrong{"SHOAL_CREDITS", "0x-1", "1 to 64"}, Wrong{"SHOAL_CREDITS", "08", "1 to 64"},
+      Wrong{"SHOAL_IN_FLIGHT", "17", "1 to 16"}, Wrong{"SHOAL_SPIN_US", "-2", "or -1"},
+      Wrong{"NCCL_ALGO", "Rang", "'Rang' is not known"});
+  const Result<Environment> parsed = parse({{wrong.variable, wrong.value}});
+  REQUIRE_FALSE(parsed.is_ok());
+  CHECK(parsed.status().code() == Code::invalid_argument);
+  const std::string text(parsed.status().text());
+  CHECK_THAT(text, Catch::Contains(wrong.variable) && Catch::Contains(wrong.value) && Catch::Contains(wrong.allowed));
+}
+
+TEST_CASE("environment: the error names the spelling that was used") {
+  const Result<Environment> parsed = parse({{"SHOAL_SOCKET_FAMILY", "inet"}});
+  REQUIRE_FALSE(parsed.is_ok());
+  CHECK_THAT(std::string(parsed.status().text()), Catch::StartsWith("SHOAL_SOCKET_FAMILY='inet'"));
+}
+
+TEST_CASE("environment: NCCL_ALGO forces only a single name that is ours, for all-reduce") {
+  const auto algo = [](const char* value) { return good({{"NCCL_ALGO", value}}).algo; };
+  CHECK(algo("Ring") == "ring");
+  CHECK(algo("rInG") == "ring");
+  CHECK(algo("recursive_doubling") == "recursive_doubling");
+  CHECK(algo("AllReduce:Ring") == "ring");
+  CHECK(algo("allreduce:ring;broadcast:tree") == "ring");
+  CHECK(algo("Tree;AllReduce:Ring") == "ring");
+  CHECK(algo("Ring;AllReduce:Tree").empty());
+  CHECK(algo("Ring;AllGather:PAT") == "ring");
+  CHECK(algo("Broadcast:Ring").empty());
+  CHECK(algo("Tree").empty());
+  CHECK(algo("^Ring").empty());
+  CHECK(algo("^Tree").empty());
+  CHECK(algo("Ring,Tree").empty());
+  CHECK(algo("NVLS,NVLSTree,CollNetDirect,CollNetChain,PAT").empty());
+}
+
+TEST_CASE("environment: what NCCL_ALGO's grammar does not know is refused") {
+  const char* value = GENERATE("ring2", "Ring,", ",Ring", "^", "^^Ring", "Ring;Ring", ";", "Ring;", "AllToAll:Ring",
+                               "AllReduce:", ":Ring", "Ring Tree", "AllReduce:Ring:Tree", "AllReduce:^");
+  const Result<Environment> parsed = parse({{"NCCL_ALGO", value}});
+  REQUIRE_FALSE(parsed.is_ok());
+  CHECK(parsed.status().code() == Code::invalid_argument);
+  CHECK_THAT(std::string(parsed.status().text()), Catch::Contains("NCCL_ALGO='" + std::string(value) + "'"));
+}
+
+TEST_CASE("environment: an error never shows the secret") {
+  const Result<Environment> parsed = parse({{"SHOAL_SECRET", "hunter2"}, {"SHOAL_CREDITS", "many"}});
+  REQUIRE_FALSE(parsed.is_ok());
+  CHECK(parsed.status().text().find("hunter2") == std::string_view::npos);
+}
