@@ -23,7 +23,9 @@ std::byte* align_up(std::byte* at, std::size_t alignment) {
 }  // namespace
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : mapping_(std::exchange(other.mapping_, nullptr)), mapped_(std::exchange(other.mapped_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    : mapping_(std::exchange(other.mapping_, nullptr)),
+      mapped_(std::exchange(other.mapped_, 0)),
+      data_(std::exchange(other.data_, nullptr)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);
@@ -45,7 +47,8 @@ Buffer Buffer::allocate(std::size_t bytes) {
   buffer.mapping_ = mapping;
   buffer.mapped_ = mapped;
   buffer.data_ = align_up(static_cast<std::byte*>(mapping) + kPage, alignment);
-  if (alignment == kHugePage) ::madvise(buffer.data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: no matter if refused
+  if (alignment == kHugePage)
+    ::madvise(buffer.data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: no matter if refused
   std::memset(buffer.data_ - kCanary, 0, bytes + 2 * kCanary);
   return buffer;
 }

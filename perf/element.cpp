@@ -76,7 +76,8 @@ Bits encode(const ElementType& type, double value) {
   const int unit = std::max(std::ilogb(size), 1 - bias(type)) - type.mantissa_bits;
   const double scaled = std::nearbyint(std::ldexp(size, -unit));  // exact scaling, ties to even
   const auto significand = static_cast<Bits>(scaled);
-  // A significand without its hidden bit is subnormal, its exponent field 0; a carry out of it moves to the next exponent by itself.
+  // A significand without its hidden bit is subnormal, its exponent field 0; a carry out of it moves to the next exponent by
+  // itself.
   const Bits lowest = static_cast<Bits>(unit + type.mantissa_bits - 1 + bias(type));
   const Bits bits = (lowest << type.mantissa_bits) + significand;
   const Bits largest = type.has_infinity ? infinity(type) - 1 : quiet_nan(type) - 1;
@@ -105,7 +106,8 @@ std::uint64_t ulps_between(const ElementType& type, Bits a, Bits b) {
     return (bits & sign_bit(type)) != 0 ? -size : size;
   };
   const std::int64_t x = place(a), y = place(b);
-  return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y) : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
+  return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y)
+               : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
 }
 
 std::uint64_t exact_limit(const ElementType& type) { return std::uint64_t{1} << (type.mantissa_bits + 1); }

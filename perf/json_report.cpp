@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <string_view>
@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 const char* word(bool value) { return value ? "true" : "false"; }
 
 Json config_json(const Options& o, const JsonRun& run) {
-  Json config = {{"nthreads", o.threads}, {"ngpus", o.ranks_per_thread}, {"minimum_bytes", o.min_bytes}, {"maximum_bytes", o.max_bytes}};
+  Json config = {
+      {"nthreads", o.threads}, {"ngpus", o.ranks_per_thread}, {"minimum_bytes", o.min_bytes}, {"maximum_bytes", o.max_bytes}};
   if (o.step_factor != 0) {
     config["step_factor"] = o.step_factor;
   } else {
@@ -55,14 +56,18 @@ Json half_json(const Measurement& half) {
   json["nwrong"] = half.wrong ? Json(*half.wrong) : Json("N/A");
   if (half.iterations) {
     const IterationStatistics& s = *half.iterations;
-    json["per_iteration"] = {{"min", s.min}, {"max", s.max},           {"avg", s.average},  {"p50", s.p50}, {"p95", s.p95},
+    json["per_iteration"] = {{"min", s.min}, {"max", s.max},         {"avg", s.average},  {"p50", s.p50},    {"p95", s.p95},
                              {"p99", s.p99}, {"stdev", s.deviation}, {"cv", s.variation}, {"times", s.times}};
   }
   return json;
 }
 
 Json row_json(const Row& row, const Options& options) {
-  Json json = {{"size", row.size}, {"count", row.count}, {"type", row.type}, {"redop", row.reduction}, {"root", fmt::format("{:>6}", row.root)}};
+  Json json = {{"size", row.size},
+               {"count", row.count},
+               {"type", row.type},
+               {"redop", row.reduction},
+               {"root", fmt::format("{:>6}", row.root)}};
   if (row.out_of_place) json["out_of_place"] = half_json(*row.out_of_place);
   if (row.in_place) json["in_place"] = half_json(*row.in_place);
   json["actual_iterations"] = options.iterations;

@@ -31,7 +31,8 @@ MaybeFailure Measurer::measure(const Problem& problem, Measurement& result) {
   if (auto failure = time_calls(problem, times)) return failure;
   if (auto failure = average(times)) return failure;
   const int world = team_.world();
-  result = make_measurement(problem.extent(world).total * problem.type->bytes, times.wall_us, problem.collective->bus_factor(world));
+  result =
+      make_measurement(problem.extent(world).total * problem.type->bytes, times.wall_us, problem.collective->bus_factor(world));
   if (options_.cpu_time) result.cpu_us = times.cpu_us;
   if (options_.per_iteration) result.iterations = iteration_statistics(std::move(times.iterations_us));
   if (options_.checks > 0) {
@@ -47,7 +48,8 @@ std::span<std::byte> Measurer::send_region(Member& member, const Problem& proble
   const Extent extent = problem.extent(team_.world());
   const std::size_t size = problem.type->bytes, shift = static_cast<std::size_t>(options_.unalign) * size;
   if (!problem.in_place) return member.send.region(shift, extent.send * size);
-  return member.receive.region(shift + problem.collective->in_place(extent, place(member, problem)).send * size, extent.send * size);
+  return member.receive.region(shift + problem.collective->in_place(extent, place(member, problem)).send * size,
+                               extent.send * size);
 }
 
 std::span<std::byte> Measurer::receive_region(Member& member, const Problem& problem) const {
@@ -181,9 +183,11 @@ std::int64_t Measurer::count_wrong(const Problem& problem, Member& member, Patte
   const auto receive = receive_region(member, problem);
   if (flip_rank_ == member.rank && !receive.empty()) receive[problem.type->bytes - 1] ^= std::byte{0xff};
   std::int64_t wrong = problem.collective->check(pattern, place(member, problem), receive);
-  const bool intact = Buffer::untouched(region_in_use(member, problem)) && (problem.in_place || Buffer::untouched(send_region(member, problem)));
+  const bool intact =
+      Buffer::untouched(region_in_use(member, problem)) && (problem.in_place || Buffer::untouched(send_region(member, problem)));
   if (!intact) {
-    std::fprintf(stderr, "shoal-perf: rank %d: bytes beside a buffer of %zu bytes were overwritten\n", member.rank, receive.size());
+    std::fprintf(stderr, "shoal-perf: rank %d: bytes beside a buffer of %zu bytes were overwritten\n", member.rank,
+                 receive.size());
     ++wrong;
   }
   return wrong;

@@ -80,8 +80,8 @@ void add_run_options(CommandLine& line, Options& o) {
   line.integer("-c,--check", o.checks, 0, "Checked calls per row; 0: none (1)", kMany);
   add_selection(line, "-o,--op", "sum, prod, min, max, avg, mulsum, all (sum)", "OP", reductions(), o.reductions);
   add_selection(line, "-d,--datatype",
-                "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 all (float)", "TYPE", element_types(),
-                o.types);
+                "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 all (float)", "TYPE",
+                element_types(), o.types);
   line.integer("-r,--root", o.root, -1, "Root of rooted collectives; -1: each in turn (0)");
   line.integer("-z,--blocking", o.blocking, 0, "0: back to back, 1: wait after each call, 2, 3: wait and meet after each (0)", 3);
   line.boolean("-y,--stream_null", o.null_stream, "1: the null stream, where a call returns when it is done; the default here");
@@ -123,7 +123,8 @@ std::string cross_check(const CommandLine& line, Options& o) {
                        cli::size_text(o.max_bytes));
   }
   if (o.step_factor == 0 && o.step_bytes == 0) return "-i/--stepbytes 0: must be at least 1";
-  if (o.step_factor != 0 && o.min_bytes == 0) return fmt::format("-b/--minbytes 0: -f/--stepfactor {} leads nowhere from 0", o.step_factor);
+  if (o.step_factor != 0 && o.min_bytes == 0)
+    return fmt::format("-b/--minbytes 0: -f/--stepfactor {} leads nowhere from 0", o.step_factor);
   if (o.null_stream && o.host_stream) return "-y/--stream_null 1: --stream says the opposite";
   if (o.per_iteration && o.per_iteration_skip >= o.iterations) {
     return fmt::format("-K/--per_iter_skip {}: must be below -n/--iters {}", o.per_iteration_skip, o.iterations);
@@ -159,8 +160,10 @@ Outcome parse_options(const std::string& program, const std::vector<std::string>
   add_host_refusals(line, refused);
   line.app().footer(
       "\nRanks are processes (shoal-run, torchrun, mpirun, srun) x threads x ranks per thread.\n"
-      "Exit code: 0 good, 3 a call failed, 4 timeout, 5 not available, 7 wrong results or too slow (NCCL_TESTS_MIN_BW), 255 bad option.\n"
-      "\nExamples:\n  shoal-run -n 4 shoal-perf all_reduce -b 8 -e 64M -f 2\n  shoal-perf all_reduce -t 2 -b 1M -d bfloat16 -o all");
+      "Exit code: 0 good, 3 a call failed, 4 timeout, 5 not available, 7 wrong results or too slow (NCCL_TESTS_MIN_BW), 255 bad "
+      "option.\n"
+      "\nExamples:\n  shoal-run -n 4 shoal-perf all_reduce -b 8 -e 64M -f 2\n  shoal-perf all_reduce -t 2 -b 1M -d bfloat16 -o "
+      "all");
   const Outcome outcome = line.parse(arguments);
   if (!outcome.proceed) return outcome;
   if (!refused.empty()) return refuse(refused, kNotImplemented);
@@ -184,9 +187,10 @@ std::string check_against_machine(const Options& options, int world, int ranks_h
   constexpr std::uint64_t kBuffers = 2;  // input and output
   const std::uint64_t most = available / (kBuffers * static_cast<std::uint64_t>(ranks_here));
   const auto refuse_size = [&](const char* names, std::uint64_t size) {
-    return cli::refusal(names, cli::size_text(size),
-                        fmt::format("asks for {} such buffers a rank, ranks on this host: {}; its memory has room for {} bytes each", kBuffers,
-                                    ranks_here, most));
+    return cli::refusal(
+        names, cli::size_text(size),
+        fmt::format("asks for {} such buffers a rank, ranks on this host: {}; its memory has room for {} bytes each", kBuffers,
+                    ranks_here, most));
   };
   if (options.min_bytes > most) return refuse_size("-b,--minbytes", options.min_bytes);
   if (options.max_bytes > most) return refuse_size("-e,--maxbytes", options.max_bytes);

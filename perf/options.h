@@ -39,8 +39,8 @@ struct Options {
   int checks = 1;
   std::vector<const ReductionInfo*> reductions;
   std::vector<const ElementType*> types;
-  int root = 0;           // -1: each in turn
-  int blocking = 0;       // 0: calls back to back, 1: wait after each, 2 and 3: wait and meet after each
+  int root = 0;              // -1: each in turn
+  int blocking = 0;          // 0: calls back to back, 1: wait after each, 2 and 3: wait and meet after each
   bool null_stream = false;  // -y 1; on host memory the default as well
   bool host_stream = false;  // --stream: a stream a rank
   double timeout_s = 0;      // 0: the library's

@@ -41,9 +41,18 @@ double sum_term(const DataSpec& spec, int rank, std::size_t index) {
   return static_cast<double>(static_cast<std::int64_t>(random % (2 * share + 1)) - static_cast<std::int64_t>(share));
 }
 
+double average_term(const DataSpec& spec, int rank, std::size_t index) {
+  constexpr std::uint64_t kMostTerms = 4;
+  const std::uint64_t common = scramble(spec.seed, -1, index);  // terms of one index have one sign: nothing cancels
+  if (!in_window(spec, rank, index, 1 + common % kMostTerms)) return 0;
+  const auto size = static_cast<double>(1 << (common >> 8) % 7);  // 4 x 2^6 is within every type
+  return (common >> 16 & 1) != 0 ? size : -size;
+}
+
 double product_factor(const DataSpec& spec, int rank, std::size_t index) {
   constexpr std::uint64_t kMostTwos = 8;  // 2^8 is the largest power of two of f8e4m3
-  const std::uint64_t twos = scramble(spec.seed, -1, index) % (std::min<std::uint64_t>(kMostTwos, static_cast<std::uint64_t>(spec.world)) + 1);
+  const std::uint64_t twos =
+      scramble(spec.seed, -1, index) % (std::min<std::uint64_t>(kMostTwos, static_cast<std::uint64_t>(spec.world)) + 1);
   const double size = in_window(spec, rank, index, twos) ? 2.0 : 1.0;
   return (scramble(spec.seed, rank, index) & 1) != 0 ? size : -size;
 }
@@ -56,11 +65,23 @@ Bits any_number(const ElementType& type, std::uint64_t random) {
   return bits == sign ? 0 : bits;
 }
 
+// What a rank puts in, as a number that the type holds exactly.
+double floating_input(const DataSpec& spec, int rank, std::size_t index) {
+  switch (spec.reduction) {
+    case Reduction::sum:
+    case Reduction::mulsum: return sum_term(spec, rank, index);
+    case Reduction::avg: return average_term(spec, rank, index);
+    case Reduction::prod: return product_factor(spec, rank, index);
+    case Reduction::min:
+    case Reduction::max: return decode(*spec.type, any_number(*spec.type, scramble(spec.seed, rank, index)));
+  }
+  return 0;
+}
+
 Bits floating_result(const DataSpec& spec, std::size_t index) {
-  const ElementType& type = *spec.type;
-  double total = decode(type, input_bits(spec, 0, index));  // every operation below is exact in a double
+  double total = floating_input(spec, 0, index);  // every operation below is exact in a double
   for (int rank = 1; rank < spec.world; ++rank) {
-    const double next = decode(type, input_bits(spec, rank, index));
+    const double next = floating_input(spec, rank, index);
     switch (spec.reduction) {
       case Reduction::sum:
       case Reduction::avg: total += next; break;
@@ -72,7 +93,7 @@ Bits floating_result(const DataSpec& spec, std::size_t index) {
   }
   if (spec.reduction == Reduction::avg) total /= spec.world;
   // Sums of opposite terms are +0; so must be 0 / n.
-  return encode(type, total == 0 ? 0.0 : total);
+  return encode(*spec.type, total == 0 ? 0.0 : total);
 }
 
 Bits integer_result(const DataSpec& spec, std::size_t index) {
@@ -113,15 +134,7 @@ Bits input_bits(const DataSpec& spec, int rank, std::size_t index) {
   if (type.kind != Kind::floating) {
     return from_integer(type, scramble(spec.seed, rank, index) | (spec.reduction == Reduction::prod ? 1 : 0));
   }
-  switch (spec.reduction) {
-    case Reduction::sum:
-    case Reduction::avg:
-    case Reduction::mulsum: return encode(type, sum_term(spec, rank, index));
-    case Reduction::prod: return encode(type, product_factor(spec, rank, index));
-    case Reduction::min:
-    case Reduction::max: return any_number(type, scramble(spec.seed, rank, index));
-  }
-  return 0;
+  return encode(type, floating_input(spec, rank, index));
 }
 
 Bits result_bits(const DataSpec& spec, std::size_t index) {

@@ -2,9 +2,11 @@
 // Inputs whose reduction is the same bits in every order and however often a partial result is rounded on the way, and what
 // that reduction is. So a result is right or wrong, without a tolerance (but for averages of floats).
 //
-//   sum, avg   whole numbers whose magnitudes add up to no more than the type holds exactly; where ranks outnumber that limit
+//   sum        whole numbers whose magnitudes add up to no more than the type holds exactly; where ranks outnumber that limit
 //              (f8e5m2: 8), a window of ranks that moves with the index contributes 1 or -1, the others 0
-//   mulsum     the same with room for the factors: 1 on even ranks, 2 on odd ones
+//   avg        up to four ranks, a window that moves, contribute the same power of two, the others 0: whether a library divides
+//              the sum or each input, it rounds by no more than the 2 ulp that count as right
+//   mulsum     as sum, with room for the factors: 1 on even ranks, 2 on odd ones
 //   prod       1 and -1, and on up to 8 ranks 2 or -2: every partial product is a power of two
 //   min, max   any number but NaN, infinities and -0
 //   integers   any bits, results wrap; factors of a product are odd, so that it never dies out

@@ -74,16 +74,18 @@ std::string number_text(double value, int width) {
 std::string heading(const Options& options, int library_version, const std::vector<RankInfo>& ranks) {
   const Options& o = options;
   const auto step = o.step_factor != 0 ? static_cast<std::uint64_t>(o.step_factor) : o.step_bytes;
-  std::string text = fmt::format("# shoal-perf version {} nccl-headers={} nccl-library={}\n", shoalVersion(), NCCL_VERSION_CODE, library_version);
+  std::string text = fmt::format("# shoal-perf version {} nccl-headers={} nccl-library={}\n", shoalVersion(), NCCL_VERSION_CODE,
+                                 library_version);
   text += fmt::format("# Collective test starting: {}_perf\n", o.collective->name);
   text += fmt::format(
-      "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} validation: {} graph: 0\n#\n",
-      o.threads, o.ranks_per_thread, o.min_bytes, o.max_bytes, step, o.step_factor != 0 ? "factor" : "bytes", o.warmup, o.iterations,
-      o.aggregate, o.checks);
+      "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} validation: {} graph: "
+      "0\n#\n",
+      o.threads, o.ranks_per_thread, o.min_bytes, o.max_bytes, step, o.step_factor != 0 ? "factor" : "bytes", o.warmup,
+      o.iterations, o.aggregate, o.checks);
   text += "# Using devices\n";
   for (const RankInfo& info : ranks) {
-    text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [host] host memory\n", info.rank, 0, info.pid, info.host,
-                        info.device);
+    text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [host] host memory\n", info.rank, 0, info.pid,
+                        info.host, info.device);
   }
   return text + "#\n";
 }

@@ -23,9 +23,9 @@ IterationStatistics iteration_statistics(std::vector<double> times);
 
 // One half of a row.
 struct Measurement {
-  double time_us = 0;              // a call, elapsed
-  std::optional<double> cpu_us;    // -C: a call, of the calling thread; takes the time column
-  double algorithm_gbs = 0;        // 1e9 bytes/s
+  double time_us = 0;            // a call, elapsed
+  std::optional<double> cpu_us;  // -C: a call, of the calling thread; takes the time column
+  double algorithm_gbs = 0;      // 1e9 bytes/s
   double bus_gbs = 0;
   std::optional<std::int64_t> wrong;  // nothing: not checked
   std::optional<IterationStatistics> iterations;
@@ -59,8 +59,8 @@ std::string row_text(const Row& row, const Options& options);
 
 // The end of a run.
 struct Verdict {
-  std::int64_t wrong = 0;          // elements, all rows
-  double average_bus_gbs = 0;      // plain mean over the halves of all rows
+  std::int64_t wrong = 0;              // elements, all rows
+  double average_bus_gbs = 0;          // plain mean over the halves of all rows
   std::optional<double> required_gbs;  // NCCL_TESTS_MIN_BW
   std::vector<std::string> errors;
   std::optional<double> memory_mib;  // -M: the largest peak of a process

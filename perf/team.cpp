@@ -86,8 +86,9 @@ MaybeFailure Team::join(std::span<Team> teams, const ncclUniqueId& id) {
   for (Team& team : teams) {
     for (Member& member : team.members_) member.comm = nullptr;  // never came to be
   }
-  return make_failure(result, "ncclCommInitRank", teams.size() > 1 ? fmt::format("{}{}", teams.front().members_.front().rank, more)
-                                                                   : teams.front().rank_names());
+  return make_failure(
+      result, "ncclCommInitRank",
+      teams.size() > 1 ? fmt::format("{}{}", teams.front().members_.front().rank, more) : teams.front().rank_names());
 }
 
 MaybeFailure Team::make_streams() {
@@ -103,8 +104,8 @@ MaybeFailure Team::allocate(std::size_t bytes) {
     member.send = Buffer::allocate(bytes);
     member.receive = Buffer::allocate(bytes);
     if (!member.send.is_valid() || !member.receive.is_valid()) {
-      return Failure{kInternalError, fmt::format("{} pid {}: rank {}: no memory for two buffers of {} bytes", host_name(), ::getpid(),
-                                                 member.rank, bytes)};
+      return Failure{kInternalError, fmt::format("{} pid {}: rank {}: no memory for two buffers of {} bytes", host_name(),
+                                                 ::getpid(), member.rank, bytes)};
     }
   }
   return std::nullopt;
@@ -115,7 +116,8 @@ MaybeFailure Team::leave() {
     if (member.stream != nullptr) shoalStreamDestroy(member.stream);
     member.stream = nullptr;
   }
-  const MaybeFailure failure = grouped("ncclCommDestroy", [](Member& member, std::size_t) { return ncclCommDestroy(member.comm); });
+  const MaybeFailure failure =
+      grouped("ncclCommDestroy", [](Member& member, std::size_t) { return ncclCommDestroy(member.comm); });
   for (Member& member : members_) member.comm = nullptr;
   return failure;
 }
@@ -138,7 +140,8 @@ MaybeFailure Team::launch(const Collective& collective, std::span<const Call> ca
     }
     return ncclSuccess;
   });
-  if (result == ncclSuccess) [[likely]] return std::nullopt;
+  if (result == ncclSuccess) [[likely]]
+    return std::nullopt;
   return make_failure(result, collective.call, rank_names());
 }
 

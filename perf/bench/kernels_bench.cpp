@@ -29,7 +29,7 @@ struct Free {
 };
 using Array = std::unique_ptr<std::byte, Free>;
 
-// Bytes that are the number 1.5 or so in no type: small positive values in the float formats.
+// Every byte 0x35: a small positive normal number in all float formats, so that nothing overflows or becomes subnormal.
 Array make_array(std::size_t bytes) {
   Array array(static_cast<std::byte*>(std::aligned_alloc(4096, bytes)));
   std::memset(array.get(), 0x35, bytes);

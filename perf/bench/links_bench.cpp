@@ -2,8 +2,6 @@
 // What links cost: one message through a ring within one thread (instructions alone), and a round trip of a message between two
 // threads over every transport. The second needs two idle cores to mean anything.
 #include <benchmark/benchmark.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -83,7 +81,8 @@ struct Side {
 
 std::array<link::Descriptor, 2> streams(link::Carrier carrier) {
   std::array<int, 2> local{-1, -1};
-  if (carrier == link::Carrier::local && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, local.data()) != 0) return {};
+  if (carrier == link::Carrier::local && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, local.data()) != 0)
+    return {};
   if (carrier != link::Carrier::network) return {link::Descriptor(local[0]), link::Descriptor(local[1])};
   auto listener = link::listen_tcp("127.0.0.1", 0);
   if (!listener.is_ok()) return {};
@@ -118,18 +117,17 @@ void round_trip(benchmark::State& state, link::Transport& transport) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * 2 * bytes));
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
-  for (link::Transport* transport : transports::transports())
+}  // namespace
+}  // namespace shoal
+
+int main(int argc, char** argv) {
+  for (shoal::link::Transport* transport : shoal::transports::transports())
     benchmark::RegisterBenchmark(("round_trip/" + std::string(transport->name())).c_str(),
-                                 [transport](benchmark::State& state) { round_trip(state, *transport); })
+                                 [transport](benchmark::State& state) { shoal::round_trip(state, *transport); })
         ->Arg(8)
         ->Arg(4096)
         ->Arg(65536)
         ->UseRealTime();
-  return true;
-}();
-
-}  // namespace
-}  // namespace shoal
-
-BENCHMARK_MAIN();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -17,8 +17,8 @@ namespace shoal::cli {
 struct Outcome {
   bool proceed = true;
   int exit_code = 0;
-  std::string text;        // one line for a refusal, without the program's name; the whole help for --help
-  bool is_help = false;    // goes to standard output; refusals go to standard error
+  std::string text;      // one line for a refusal, without the program's name; the whole help for --help
+  bool is_help = false;  // goes to standard output; refusals go to standard error
 };
 
 class CommandLine {

@@ -57,7 +57,8 @@ struct Refusal {
 constexpr std::array<const char*, 4> kCalls = {"execvp", "dup2", "sched_setaffinity", "prctl"};
 
 // In the child: becomes the command or says why not. Only system calls from here on.
-[[noreturn]] void become(const ChildPlan& plan, char* const* argv, char* const* envp, pid_t launcher, int out, int err, int report) {
+[[noreturn]] void become(const ChildPlan& plan, char* const* argv, char* const* envp, pid_t launcher, int out, int err,
+                         int report) {
   const auto refuse = [report](int call) {
     const Refusal refusal{errno, call};
     (void)!::write(report, &refusal, sizeof refusal);
@@ -96,15 +97,15 @@ std::optional<Job> make_job(int ranks) {
 }
 
 std::vector<std::string> rank_environment(const Job& job, int rank) {
-  std::vector<std::string> ours = {
-      fmt::format("SHOAL_RANK={}", rank),       fmt::format("SHOAL_WORLD_SIZE={}", job.ranks),
-      fmt::format("SHOAL_LOCAL_RANK={}", rank), fmt::format("SHOAL_LOCAL_SIZE={}", job.ranks),
-      fmt::format("SHOAL_JOB={}", job.id),      fmt::format("SHOAL_SECRET={}", job.secret)};
+  std::vector<std::string> ours = {fmt::format("SHOAL_RANK={}", rank),       fmt::format("SHOAL_WORLD_SIZE={}", job.ranks),
+                                   fmt::format("SHOAL_LOCAL_RANK={}", rank), fmt::format("SHOAL_LOCAL_SIZE={}", job.ranks),
+                                   fmt::format("SHOAL_JOB={}", job.id),      fmt::format("SHOAL_SECRET={}", job.secret)};
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     bool replaced = false;
-    for (const std::string& own : ours) replaced = replaced || text.starts_with(std::string_view(own).substr(0, own.find('=') + 1));
+    for (const std::string& own : ours)
+      replaced = replaced || text.starts_with(std::string_view(own).substr(0, own.find('=') + 1));
     if (!replaced) result.emplace_back(text);
   }
   result.insert(result.end(), ours.begin(), ours.end());

@@ -33,8 +33,8 @@ struct Inherited {
 struct ChildPlan {
   const std::vector<std::string>* command = nullptr;
   std::vector<std::string> environment;
-  std::optional<int> core;       // pin to this core
-  bool takes_input = false;      // else standard input is empty
+  std::optional<int> core;   // pin to this core
+  bool takes_input = false;  // else standard input is empty
   const Inherited* inherited = nullptr;
 };
 
@@ -42,7 +42,7 @@ struct Child {
   pid_t pid = -1;
   int out_fd = -1;  // read ends; the caller closes them
   int err_fd = -1;
-  int error = 0;             // not 0: there is no process; the error number of `failed_call`
+  int error = 0;                 // not 0: there is no process; the error number of `failed_call`
   const char* failed_call = "";  // "execvp" if the command could not be started
 };
 Child start_child(const ChildPlan& plan);

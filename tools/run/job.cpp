@@ -19,10 +19,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLastWords = 200ms;        // between the first failure and SIGTERM
-constexpr auto kGrace = 3s;               // between SIGTERM and SIGKILL
-constexpr auto kDrain = 1s;               // for output of processes that a rank left behind
-constexpr auto kPromptIdle = 200;         // ms without output after which a terminal shows an unfinished line
+constexpr auto kLastWords = 200ms;  // between the first failure and SIGTERM
+constexpr auto kGrace = 3s;         // between SIGTERM and SIGKILL
+constexpr auto kDrain = 1s;         // for output of processes that a rank left behind
+constexpr auto kPromptIdle = 200;   // ms without output after which a terminal shows an unfinished line
 constexpr int kCannotStart = 126, kNotFound = 127, kTimedOut = 124;
 
 std::string signal_name(int number) {
@@ -136,7 +136,8 @@ void JobRunner::loop() {
 bool JobRunner::finished() {
   if (!std::all_of(processes_.begin(), processes_.end(), [](const auto& process) { return process.ended; })) return false;
   if (!drain_ends_at_) drain_ends_at_ = Clock::now() + kDrain;
-  const bool all_read = std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.out_fd < 0 && p.err_fd < 0; });
+  const bool all_read =
+      std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.out_fd < 0 && p.err_fd < 0; });
   if (!all_read && Clock::now() < *drain_ends_at_) return false;
   clean_up();
   return !out_.has_pending() && !err_.has_pending();
@@ -229,9 +230,9 @@ void JobRunner::judge(const RankProcess& process, const siginfo_t& info) {
   const bool exited = info.si_code == CLD_EXITED;
   if ((exited && info.si_status == 0) || exit_code_) return;  // the first failure is the one to tell
   exit_code_ = exited ? info.si_status : 128 + info.si_status;
-  const std::string what = exited ? fmt::format("exited with status {}", info.si_status)
-                                  : fmt::format("was ended by {}{}", signal_name(info.si_status),
-                                                info.si_code == CLD_DUMPED ? ", core dumped" : "");
+  const std::string what =
+      exited ? fmt::format("exited with status {}", info.si_status)
+             : fmt::format("was ended by {}{}", signal_name(info.si_status), info.si_code == CLD_DUMPED ? ", core dumped" : "");
   say(fmt::format("rank {} (pid {}) {}", process.rank, process.pid, what));
   if (phase_ == Phase::running) enter(Phase::failed, kLastWords);
 }
@@ -249,7 +250,8 @@ void JobRunner::handle_deadlines() {
   } else if (phase_ == Phase::failed) {
     enter(Phase::terminating, kGrace);
   } else if (phase_ == Phase::terminating) {
-    say(fmt::format("killed {:g} s after SIGTERM: rank {}", std::chrono::duration<double>(kGrace).count(), cli::rank_list(running_ranks())));
+    say(fmt::format("killed {:g} s after SIGTERM: rank {}", std::chrono::duration<double>(kGrace).count(),
+                    cli::rank_list(running_ranks())));
     enter(Phase::killed, std::nullopt);
   }
 }
@@ -276,7 +278,8 @@ void JobRunner::say(const std::string& text) {
 
 int JobRunner::milliseconds_to_next_event() const {
   std::optional<Clock::time_point> next;
-  for (const auto& deadline : {phase_ == Phase::running ? timeout_at_ : std::nullopt, phase_ends_at_, processes_.empty() ? std::nullopt : drain_ends_at_}) {
+  for (const auto& deadline : {phase_ == Phase::running ? timeout_at_ : std::nullopt, phase_ends_at_,
+                               processes_.empty() ? std::nullopt : drain_ends_at_}) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   }
   int wait = -1;

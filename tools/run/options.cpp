@@ -41,11 +41,12 @@ cli::Outcome parse_options(const std::vector<std::string>& arguments, Options& o
   line.seconds("-t,--timeout", options.timeout_s, "End all after S seconds, exit code 124 (default 0: never)");
   line.flag("--label", label, "Label the lines of rank 0, too (default: all ranks but 0)");
   line.flag("--no-label", no_label, "Label no lines");
-  line.value("--bind", "core: rank i stays on allowed core i mod cores (default none)", "none|core", [&](const std::string& text) {
-    const auto choice = cli::parse_choice(text, {"none", "core"});
-    if (choice.is_ok()) options.binding = *choice == 1 ? Binding::core : Binding::none;
-    return choice.why();
-  });
+  line.value("--bind", "core: rank i stays on allowed core i mod cores (default none)", "none|core",
+             [&](const std::string& text) {
+               const auto choice = cli::parse_choice(text, {"none", "core"});
+               if (choice.is_ok()) options.binding = *choice == 1 ? Binding::core : Binding::none;
+               return choice.why();
+             });
 
   const auto start = static_cast<std::ptrdiff_t>(command_start(arguments));
   const cli::Outcome outcome = line.parse({arguments.begin(), arguments.begin() + start});

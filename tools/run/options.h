@@ -9,8 +9,12 @@
 
 namespace shoal::run {
 
-enum class Labels { all, others, none };  // which ranks' lines carry "[rank] "; others: all but rank 0, so that a table stays a table
-enum class Binding { none, core };        // core: rank i on the allowed core i mod cores
+enum class Labels {
+  all,
+  others,
+  none
+};                                  // which ranks' lines carry "[rank] "; others: all but rank 0, so that a table stays a table
+enum class Binding { none, core };  // core: rank i on the allowed core i mod cores
 
 struct Options {
   int ranks = 0;

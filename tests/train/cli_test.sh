@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What shoal-train refuses, and that it does so in one line that names option and value. Usage: cli_test.sh PROGRAM
+program=$1
+failures=0
+
+complain() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# refuses CODE TEXT arguments...: exit code CODE, exactly one line on stderr, TEXT in it.
+refuses() {
+  code=$1 text=$2
+  shift 2
+  error=$("$program" "$@" 2>&1 >/dev/null)
+  got=$?
+  [ "$got" -eq "$code" ] || complain "shoal-train $*: exit code $got, expected $code"
+  [ "$(printf '%s\n' "$error" | wc -l)" -eq 1 ] || complain "shoal-train $*: not one line: $error"
+  case $error in
+    *"$text"*) ;;
+    *) complain "shoal-train $*: '$error' lacks '$text'" ;;
+  esac
+}
+
+refuses 2 "no subcommand"
+refuses 2 "nonsense" nonsense
+refuses 2 "--frobnicate" data --frobnicate
+refuses 2 "--model: rnn" data --model rnn
+refuses 2 "--epochs: 0 " data --epochs 0
+refuses 2 "--batch: 1.5 " data --batch 1.5
+refuses 2 "--lr: nan " data --lr nan
+refuses 2 "--lr: -1 " data --lr -1
+refuses 2 "--momentum: 1 " data --momentum 1
+refuses 2 "--weight-decay: x " data --weight-decay x
+refuses 2 "--seed: -1 " data --seed -1
+refuses 2 "--limit: 60001 " data --limit 60001
+refuses 2 "--target-accuracy: 101 " data --target-accuracy 101
+refuses 2 "--bucket-mb: 0 " data --bucket-mb 0
+refuses 2 "dataset-fashion-mnist" data --data /nonexistent
+refuses 2 "--json: /nonexistent/run.json " data --limit 8 --epochs 1 --json /nonexistent/run.json
+refuses 1 "--lr below 900" data --limit 2000 --epochs 1 --lr 900
+
+"$program" data --limit 8 --epochs 1 --target-accuracy 100 >/dev/null || [ $? -eq 1 ] || complain "a missed target is exit code 1"
+"$program" data --limit 8 --epochs 1 --target-accuracy 100 >/dev/null && complain "a missed target is not a success"
+"$program" data --limit 512 --epochs 50 --target-accuracy 20 >/dev/null || complain "a target within reach ends the run with success"
+"$program" --help | grep -q "shoal-run -n 2 shoal-train data" || complain "--help shows an example"
+"$program" data --help | grep -q -- "--first-bucket-mb" || complain "data --help shows the options"
+
+[ "$failures" -eq 0 ] || exit 1
+echo "ok"

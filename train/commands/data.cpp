@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// shoal-train data: the options of data-parallel training. The run itself is data_parallel.h.
+#include "train/data_parallel.h"
+
+#include <cmath>
+#include <memory>
+
+#include "train/commands/subcommand.h"
+#include "train/parallel/comm.h"
+
+namespace shoal::train {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  shoal-train data --model cnn --epochs 5\n"
+    "  shoal-run -n 2 shoal-train data --target-accuracy 87 --json run.json\n"
+    "  shoal-run -n 3 shoal-train data --epochs 1 --check\n"
+    "  shoal-run -n 2 shoal-train data --first-bucket-mb 0.125 --bucket-mb 0.5    more overlap for a small model\n"
+    "\n"
+    "A launch environment (shoal-run, torchrun, mpirun, srun) makes the world; without one the run has one rank.";
+
+constexpr double kBytesPerMb = 1 << 20;
+
+// A number in (above, up_to], refused with option and value otherwise. CLI11 puts the option's name in front.
+CLI::Validator number_above(double above, double up_to) {
+  const auto check = [=](std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > above && value <= up_to) return {};
+    return fmt::format("{} is not a number above {} and up to {}", text, above, up_to);
+  };
+  return {check, fmt::format("({}..{}]", above, up_to), "number above"};
+}
+
+CLI::Validator number_within(double from, double below) {
+  const auto check = [=](std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= from && value < below) return {};
+    return fmt::format("{} is not a number from {} and below {}", text, from, below);
+  };
+  return {check, fmt::format("[{}..{})", from, below), "number within"};
+}
+
+CLI::Validator whole(std::uint64_t from, std::uint64_t up_to) {
+  const auto check = [=](std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const bool digits = !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+    if (digits && CLI::detail::lexical_cast(text, value) && value >= from && value <= up_to) return {};
+    return fmt::format("{} is not a whole number from {} to {}", text, from, up_to);
+  };
+  return {check, fmt::format("[{}..{}]", from, up_to), "whole number"};
+}
+
+struct Parsed {
+  DataOptions options;
+  double bucket_mb = 25, first_bucket_mb = 1, target = 0;
+};
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Model& model : models()) names.emplace_back(model.name);
+  return names;
+}
+
+std::string model_help() {
+  std::string help;
+  for (const Model& model : models()) help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", model.name, model.summary);
+  return help;
+}
+
+void add_recipe_options(CLI::App& app, Parsed& parsed) {
+  Recipe& recipe = parsed.options.recipe;
+  app.add_option("--model", recipe.model, model_help())->check(CLI::IsMember(model_names()))->capture_default_str();
+  app.add_option("--epochs", recipe.epochs, "Passes over the training set")->check(whole(1, 10000))->capture_default_str();
+  app.add_option("--batch", recipe.batch, "Samples a step, of all ranks together")->check(whole(1, 60000))->capture_default_str();
+  app.add_option("--lr", recipe.sgd.rate, "Peak learning rate: linear warm-up, then half a cosine down")
+      ->check(number_above(0, 1000))
+      ->capture_default_str();
+  app.add_option("--momentum", recipe.sgd.momentum, "Momentum of SGD")->check(number_within(0, 1))->capture_default_str();
+  app.add_option("--weight-decay", recipe.sgd.weight_decay, "L2 decay of the weights, not of biases")
+      ->check(number_within(0, 1))
+      ->capture_default_str();
+  app.add_option("--seed", recipe.seed, "Of initial parameters and sample order")
+      ->check(whole(0, UINT64_MAX))
+      ->capture_default_str();
+}
+
+void add_run_options(CLI::App& app, Parsed& parsed) {
+  DataOptions& options = parsed.options;
+  app.add_option("--data", options.folder, "Folder of the four Fashion-MNIST files (.gz)")->capture_default_str();
+  app.add_option("--limit", options.limit, "Train on the first N samples only")->check(whole(1, 60000));
+  app.add_option("--target-accuracy", parsed.target, "Stop when the test accuracy reaches this many %; exit 1 if it never does")
+      ->check(number_above(0, 100));
+  app.add_flag("--check", options.check, "Repeat the run in one process without communication and compare the parameters");
+  app.add_option("--json", options.json, "Write the run's figures to this file");
+  app.add_option("--bucket-mb", parsed.bucket_mb, "Cap of a gradient bucket, MiB")
+      ->check(number_above(0, 4096))
+      ->capture_default_str();
+  app.add_option("--first-bucket-mb", parsed.first_bucket_mb, "Cap of the first bucket, MiB")
+      ->check(number_above(0, 4096))
+      ->capture_default_str();
+  app.add_option("--log-every", options.log_every, "Steps between progress lines; 0: none")
+      ->check(whole(0, 1000000))
+      ->capture_default_str();
+}
+
+Exit run(const CLI::App& app, Parsed parsed, Seat seat) {
+  if (app.count("--target-accuracy") != 0) parsed.options.target_accuracy = parsed.target;
+  parsed.options.caps = {.first = static_cast<std::size_t>(parsed.first_bucket_mb * kBytesPerMb),
+                         .other = static_cast<std::size_t>(parsed.bucket_mb * kBytesPerMb)};
+  if (blocks_of(parsed.options.recipe.batch) < seat.world) {
+    throw failure(Exit::usage, "--batch: {} leaves some of {} ranks without a sample (shares are blocks of {}): at least {}",
+                  parsed.options.recipe.batch, seat.world, kSampleBlock, seat.world * kSampleBlock);
+  }
+  return run_data_parallel(parsed.options, seat);
+}
+
+}  // namespace
+
+Subcommand add_data(CLI::App& program) {
+  auto parsed = std::make_shared<Parsed>();
+  CLI::App* app = program.add_subcommand(
+      "data", "Data-parallel training on Fashion-MNIST: each rank a share of every batch, gradients all-reduced");
+  app->footer(kFooter);
+  add_recipe_options(*app, *parsed);
+  add_run_options(*app, *parsed);
+  return {.app = app, .run = [app, parsed](Seat seat) { return run(*app, *parsed, seat); }};
+}
+
+}  // namespace shoal::train

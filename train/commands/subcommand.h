@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A way of training: one file a subcommand, one line in main's table.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+#include "train/error.h"
+#include "train/parallel/share.h"
+
+namespace shoal::train {
+
+// Called after parsing with this process's place in the launch.
+using Run = std::function<Exit(Seat)>;
+
+// Each adds itself to `program`. The returned function belongs with the subcommand `app`.
+struct Subcommand {
+  CLI::App* app;
+  Run run;
+};
+Subcommand add_data(CLI::App& program);
+
+}  // namespace shoal::train

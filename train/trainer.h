@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a training run: its network, its optimiser, its share of every global batch. All that makes the run what it is
+// stands in the Recipe; two trainers with the same recipe and data differ only in how they cut the batches. Belongs to one
+// thread.
+#pragma once
+
+#include <string>
+
+#include "train/data/fashion_mnist.h"
+#include "train/nn/models.h"
+#include "train/nn/sgd.h"
+#include "train/nn/softmax.h"
+#include "train/parallel/gradient_sync.h"
+#include "train/parallel/share.h"
+
+namespace shoal::train {
+
+struct Recipe {
+  std::string model = "mlp";
+  std::size_t batch = 128;  // samples of all ranks together
+  std::size_t epochs = 5;
+  std::uint64_t seed = 1;
+  SgdOptions sgd;
+};
+
+// Steps of one pass over the samples; the last batch may be short.
+std::size_t steps_per_epoch(const Recipe& recipe, std::size_t samples);
+
+// The order of the samples in an epoch: a permutation that depends on seed and epoch only.
+std::vector<std::uint32_t> shuffled(std::size_t samples, std::uint64_t seed, std::size_t epoch);
+
+// The samples of step `step` of an epoch, from 0.
+inline std::span<const std::uint32_t> global_batch(std::span<const std::uint32_t> order, std::size_t batch, std::size_t step) {
+  return order.subspan(step * batch, std::min(batch, order.size() - step * batch));
+}
+
+class Trainer {
+ public:
+  // `train` must outlive the trainer. `seat` is this rank's place.
+  Trainer(const Recipe& recipe, const Images& train, Seat seat);
+
+  Network& network() { return network_; }
+  std::size_t steps() const { return steps_; }  // of the whole run
+
+  // One step on a global batch; returns the score of this rank's share, before the update. `sync` has the network's gradients.
+  Score step(std::span<const std::uint32_t> global_batch, GradientSync& sync);
+
+  // The score of this rank's share of `images`, without training.
+  Score evaluate(const Images& images);
+
+ private:
+  Score forward(const Images& images, std::span<const std::uint32_t> samples, double weight, std::span<float> gradient);
+
+  Recipe recipe_;
+  const Images& train_;
+  Seat seat_;
+  Network network_;
+  Sgd sgd_;
+  std::size_t steps_;
+  std::size_t next_step_ = 0;
+  std::vector<std::uint8_t> labels_;  // of the samples under way
+  std::vector<float> logit_gradient_;
+};
+
+}  // namespace shoal::train
