@@ -35,6 +35,12 @@ class Execution {
   Links& links() { return links_; }
   // A track that is not done; any, if only bytes have yet to leave.
   const Track& waiting_track() const;
+  // f(track) for every track that is not done.
+  template <typename F>
+  void for_each_waiting(F&& f) const {
+    for (std::size_t i = 0; i < used_; ++i)
+      if (!tracks_[i].done()) f(tracks_[i]);
+  }
 
  private:
   Links& links_;

@@ -35,9 +35,8 @@ class Links {
       if (!each->flushed()) return false;
     return true;
   }
-  // Links that sleep on descriptors; and whether there are others, which ring the doorbell.
+  // Links that sleep on descriptors; the others ring the doorbell.
   const std::vector<link::Link*>& on_descriptors() const { return on_descriptors_; }
-  bool some_ring() const { return some_ring_; }
 
  private:
   link::Link* make(Rank peer, int channel) {
@@ -49,10 +48,7 @@ class Links {
     }
     if (*made == nullptr) return nullptr;
     by_channel_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(peer.value)] = *made;
-    if ((*made)->wakeup().rings_doorbell)
-      some_ring_ = true;
-    else
-      on_descriptors_.push_back(*made);
+    if (!(*made)->wakeup().rings_doorbell) on_descriptors_.push_back(*made);
     return *made;
   }
 
@@ -61,7 +57,6 @@ class Links {
   std::vector<link::Link*> on_descriptors_;
   Status failure_;
   bool connecting_ = false;
-  bool some_ring_ = false;
 };
 
 }  // namespace shoal::engine

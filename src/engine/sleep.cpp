@@ -28,7 +28,7 @@ timespec to_timespec(std::chrono::nanoseconds ns) {
 
 struct Sources {
   std::vector<pollfd> descriptors;
-  bool doorbells = false;   // some link rings
+  bool doorbells = false;   // some awaited link rings
   bool connecting = false;  // some link is being made
 };
 
@@ -37,14 +37,18 @@ void add(Sources& sources, const link::Wakeup& wakeup) {
   sources.doorbells |= wakeup.rings_doorbell;
 }
 
+// Only what the calls wait for now: a link that has something for a later step would end every sleep at once.
 Sources collect(std::span<const Driven> calls) {
   Sources sources;
   std::vector<link::Wakeup> making;
   for (const Driven& call : calls) {
     if (call.finished) continue;
     Links& links = call.execution->links();
-    sources.doorbells |= links.some_ring();
-    for (const link::Link* each : links.on_descriptors()) add(sources, each->wakeup());
+    call.execution->for_each_waiting([&](const Track& track) {
+      if (const link::Link* awaited = links.get(track.waiting_for(), track.channel())) add(sources, awaited->wakeup());
+    });
+    for (link::Link* each : links.on_descriptors())
+      if (!each->flushed()) add(sources, {.descriptor = each->wakeup().descriptor, .events = POLLOUT});
     if (links.connecting()) {
       sources.connecting = true;
       links.switchboard().wakeups(making);
@@ -86,7 +90,7 @@ void sleep_on_doorbells(std::span<const Driven> calls, std::chrono::nanoseconds 
 // The usual case, without allocation: one call, all of whose links ring.
 bool only_rings(std::span<const Driven> calls) {
   if (calls.size() != 1) return false;
-  Links& links = calls[0].execution->links();
+  const Links& links = calls[0].execution->links();
   return links.on_descriptors().empty() && !links.connecting();
 }
 
