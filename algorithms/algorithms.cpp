@@ -8,9 +8,10 @@ namespace shoal::algorithms {
 namespace {
 
 constexpr Algorithm kAlgorithms[] = {
-    {"ring", plan::Collective::all_reduce, "reduce-scatter then all-gather around a ring: 2(p-1) steps, 2(p-1)/p n bytes a rank", all_reduce_ring},
-    {"recursive_doubling", plan::Collective::all_reduce, "whole vectors swapped at doubling distances: log2 p steps, n log2 p bytes a rank",
-     all_reduce_recursive_doubling},
+    {"ring", plan::Collective::all_reduce, "reduce-scatter then all-gather around a ring: 2(p-1) steps, 2(p-1)/p n bytes a rank",
+     all_reduce_ring},
+    {"recursive_doubling", plan::Collective::all_reduce,
+     "whole vectors swapped at doubling distances: log2 p steps, n log2 p bytes a rank", all_reduce_recursive_doubling},
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace shoal::algorithms {
 
 struct Algorithm {
-  std::string_view name;     // what SHOAL_ALGO takes
+  std::string_view name;  // what SHOAL_ALGO takes
   plan::Collective collective;
   std::string_view summary;  // one line: idea and cost
   plan::Plan (*build)(World world, Rank rank);

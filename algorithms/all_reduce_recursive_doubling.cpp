@@ -12,7 +12,8 @@
 // Other worlds: with p' the largest power of two below p and rem = p - p', the first rem even ranks hand their vector to the odd
 // neighbour above and get the result back at the end (2 more rounds).
 //
-// Cost: log2 p rounds of n bytes (+2). Wins for small vectors, where rounds count and bytes do not. Thakur, Rabenseifner & Gropp 2005.
+// Cost: log2 p rounds of n bytes (+2). Wins for small vectors, where rounds count and bytes do not. Thakur, Rabenseifner & Gropp
+// 2005.
 #include "algorithms/all_reduce_recursive_doubling.h"
 
 #include <bit>
@@ -27,7 +28,7 @@ Plan all_reduce_recursive_doubling(World world, Rank rank) {
   const std::int32_t p = world.value, r = rank.value;
   const auto doubling = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(p)));
   const std::int32_t rem = p - doubling;
-  const Chunk mine = input(fixed(Rank{0})), result = output(fixed(Rank{0}));  // one chunk: the whole vector
+  const Chunk mine = input(fixed(Rank{0})), result = output(fixed(Rank{0}));                   // one chunk: the whole vector
   const auto rank_of = [rem](std::int32_t q) { return Rank{q < rem ? 2 * q + 1 : q + rem}; };  // from the folded numbering
 
   LaneBuilder lane;
@@ -49,8 +50,14 @@ Plan all_reduce_recursive_doubling(World world, Rank rank) {
     }
     if (folded) lane.send(fixed(Rank{r - 1}), result);
   }
-  return {.algorithm = "recursive_doubling", .collective = Collective::all_reduce, .world = world, .rank = rank, .chunks = 1, .credits = 1,
-          .by_reference = false, .lanes = {lane.take()}};
+  return {.algorithm = "recursive_doubling",
+          .collective = Collective::all_reduce,
+          .world = world,
+          .rank = rank,
+          .chunks = 1,
+          .credits = 1,
+          .by_reference = false,
+          .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

@@ -39,8 +39,14 @@ Plan all_reduce_ring(World world, Rank rank) {
     lane.loop(p - 2, [&] { lane.recv_copy_send(from, output(chunk(r - 1, -1)), to); });
     lane.recv(from, output(chunk(r + 1)));
   }
-  return {.algorithm = "ring", .collective = Collective::all_reduce, .world = world, .rank = rank, .chunks = p, .credits = 2,
-          .by_reference = true, .lanes = {lane.take()}};
+  return {.algorithm = "ring",
+          .collective = Collective::all_reduce,
+          .world = world,
+          .rank = rank,
+          .chunks = p,
+          .credits = 2,
+          .by_reference = true,
+          .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

@@ -89,12 +89,12 @@ typedef struct ncclConfig_v22800 {
   int nvlinkCentricSched;
 } ncclConfig_t;
 
-#define NCCL_CONFIG_INITIALIZER                                                                                              \
-  {                                                                                                                          \
-    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH), NCCL_CONFIG_UNDEF_INT,               \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,   \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,   \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                  \
+#define NCCL_CONFIG_INITIALIZER                                                                                            \
+  {                                                                                                                        \
+    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH), NCCL_CONFIG_UNDEF_INT,             \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                \
   }
 
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
@@ -103,7 +103,8 @@ typedef enum {
   ncclProd = 1,
   ncclMax = 2, /* NaN propagates */
   ncclMin = 3, /* NaN propagates */
-  ncclAvg = 4, /* integers: the sum (wrapping) divided by the number of ranks, towards zero; never overflows on the way for floats */
+  ncclAvg =
+      4, /* integers: the sum (wrapping) divided by the number of ranks, towards zero; never overflows on the way for floats */
   ncclNumOps = 5,
   ncclMaxRedOp = 0x7fffffff >> (32 - 8 * sizeof(ncclRedOp_dummy_t)) /* user-made operations have values from ncclNumOps up */
 } ncclRedOp_t;
@@ -154,7 +155,8 @@ SHOAL_NCCL(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId));
 /* Joins the communicator of `commId` as `rank` of `nranks`. Collective: returns when all ranks are in. A thread that makes
  * several ranks groups the calls (ncclGroupStart, ncclGroupEnd). */
 SHOAL_NCCL(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank));
-SHOAL_NCCL(ncclResult_t, ncclCommInitRankConfig, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
+SHOAL_NCCL(ncclResult_t, ncclCommInitRankConfig,
+           (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
 
 /* Makes all `ndev` ranks in this thread. On host memory the device list is only checked for negative entries; NULL: 0..ndev-1. */
 SHOAL_NCCL(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist));
@@ -181,7 +183,8 @@ SHOAL_NCCL(ncclResult_t, ncclRedOpDestroy, (ncclRedOp_t op, ncclComm_t comm));
 /* recvbuff[i] = op over all ranks of sendbuff[i], 0 <= i < count, on every rank the same bits. In place if the pointers are
  * equal; any other overlap is refused. */
 SHOAL_NCCL(ncclResult_t, ncclAllReduce,
-           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream));
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+            cudaStream_t stream));
 
 /* Calls between Start and the outermost End run together. Argument errors are returned at once and again by End. */
 SHOAL_NCCL(ncclResult_t, ncclGroupStart, (void));

@@ -42,7 +42,7 @@ SHOAL_API ncclResult_t shoalEventElapsedMs(double* milliseconds, shoalEvent_t st
 typedef struct {
   int rank;
   int world;
-  int local_rank;       /* among the ranks of this host */
+  int local_rank; /* among the ranks of this host */
   int local_world;
   const char* launcher; /* static text: "shoal-run", "torchrun", "openmpi", "mpich", "slurm", "none" */
 } shoalLaunch;

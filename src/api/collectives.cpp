@@ -18,12 +18,14 @@ Status check_memory(const void* input, const void* output, Bytes size) {
   if (Status s = require(output, "recvbuff"); !s.is_ok()) return s;
   const auto a = reinterpret_cast<std::uintptr_t>(input), b = reinterpret_cast<std::uintptr_t>(output);
   if (a != b && (a < b ? b - a : a - b) < size.value)
-    return fail(Code::invalid_argument, "sendbuff ({}) and recvbuff ({}) overlap within {} bytes: they must be equal (in place) or apart", input,
-                output, size.value);
+    return fail(Code::invalid_argument,
+                "sendbuff ({}) and recvbuff ({}) overlap within {} bytes: they must be equal (in place) or apart", input, output,
+                size.value);
   return {};
 }
 
-Status all_reduce(const void* input, void* output, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+Status all_reduce(const void* input, void* output, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                  cudaStream_t stream) {
   Result<Entered> entered = Entered::enter(comm);
   if (!entered.is_ok()) return entered.status();
   const std::optional<DataType> element = data_type_from(static_cast<int>(type));
@@ -34,7 +36,8 @@ Status all_reduce(const void* input, void* output, std::size_t count, ncclDataTy
   Result<std::shared_ptr<device::Stream>> found = find_stream(stream);
   if (!found.is_ok()) return found.status();
 
-  engine::Call call{.collective = plan::Collective::all_reduce, .input = input, .output = output, .count = {count}, .type = *element};
+  engine::Call call{
+      .collective = plan::Collective::all_reduce, .input = input, .output = output, .count = {count}, .type = *element};
   const void* late_factor = nullptr;
   if (Status s = read_reduction(op, entered->handle(), *element, call, late_factor); !s.is_ok()) return s;
   return submit(Issued{.on = entered.take(), .call = call, .late_factor = late_factor, .stream = found.take()});
@@ -44,9 +47,10 @@ Status all_reduce(const void* input, void* output, std::size_t count, ncclDataTy
 
 extern "C" {
 
-ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-                            cudaStream_t stream) {
-  return guarded("ncclAllReduce", [&] { return poison_group(all_reduce(sendbuff, recvbuff, count, datatype, op, comm, stream)); });
+ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
+                            ncclComm_t comm, cudaStream_t stream) {
+  return guarded("ncclAllReduce",
+                 [&] { return poison_group(all_reduce(sendbuff, recvbuff, count, datatype, op, comm, stream)); });
 }
 
 [[gnu::weak, gnu::alias("pncclAllReduce")]] decltype(pncclAllReduce) ncclAllReduce;

@@ -25,7 +25,8 @@ Group& group() {
 
 void read_late_factor(Issued& issued) {
   if (issued.late_factor != nullptr)
-    issued.call.scale = device::make_scale(issued.call.type, issued.call.op, issued.on.communicator().world(), issued.late_factor);
+    issued.call.scale =
+        device::make_scale(issued.call.type, issued.call.op, issued.on.communicator().world(), issued.late_factor);
 }
 
 Status run_here(Issued& issued, bool beside_compute) {
@@ -45,7 +46,8 @@ class Together final : public engine::Refill {
   explicit Together(std::vector<Issued> calls) {
     for (Issued& issued : calls) {
       comm::Communicator* communicator = &issued.on.communicator();
-      const auto found = std::find_if(queues_.begin(), queues_.end(), [&](const Queue& queue) { return queue.communicator == communicator; });
+      const auto found =
+          std::find_if(queues_.begin(), queues_.end(), [&](const Queue& queue) { return queue.communicator == communicator; });
       Queue& queue = found != queues_.end() ? *found : queues_.emplace_back(Queue{communicator, {}, 0});
       queue.calls.push_back(std::move(issued));
     }
@@ -75,7 +77,8 @@ class Together final : public engine::Refill {
   }
 
   bool next(engine::Driven& ended) override {
-    Queue& queue = *std::find_if(queues_.begin(), queues_.end(), [&](const Queue& each) { return each.communicator->owns(ended); });
+    Queue& queue =
+        *std::find_if(queues_.begin(), queues_.end(), [&](const Queue& each) { return each.communicator->owns(ended); });
     if (queue.running == queue.calls.size()) return false;
     Status result = queue.communicator->conclude(ended);
     if (!result.is_ok() && first_error_.is_ok()) first_error_ = std::move(result);
@@ -103,7 +106,8 @@ Status end_outermost() {
   Group ended = std::exchange(mine, Group{});
   if (!ended.first_error.is_ok()) return ended.first_error;  // nothing of a poisoned group runs
   if (!ended.initialisations.empty()) {
-    if (!ended.calls.empty()) return fail(Code::invalid_usage, "a group holds communicators in the making or calls on communicators, not both");
+    if (!ended.calls.empty())
+      return fail(Code::invalid_usage, "a group holds communicators in the making or calls on communicators, not both");
     return run_initialisations(std::move(ended.initialisations));
   }
   std::vector<Issued> here;
@@ -154,7 +158,8 @@ ncclResult_t pncclGroupStart() {
 
 ncclResult_t pncclGroupEnd() {
   return shoal::api::guarded("ncclGroupEnd", [] {
-    if (shoal::api::group().depth == 0) return shoal::fail(shoal::Code::invalid_usage, "there is no ncclGroupStart that this would end");
+    if (shoal::api::group().depth == 0)
+      return shoal::fail(shoal::Code::invalid_usage, "there is no ncclGroupStart that this would end");
     if (--shoal::api::group().depth > 0) return shoal::Status();
     return shoal::api::end_outermost();
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls between ncclGroupStart and ncclGroupEnd: collected by the calling thread, run together at the outermost End. A call outside
-// any group runs at once. Thread-local state; no locks.
+// Calls between ncclGroupStart and ncclGroupEnd: collected by the calling thread, run together at the outermost End. A call
+// outside any group runs at once. Thread-local state; no locks.
 #pragma once
 
 #include <nccl.h>
@@ -17,7 +17,7 @@ namespace shoal::api {
 struct Issued {
   Entered on;
   engine::Call call;
-  const void* late_factor = nullptr;  // read when the call runs
+  const void* late_factor = nullptr;       // read when the call runs
   std::shared_ptr<device::Stream> stream;  // null: the calling thread runs it
 };
 

@@ -25,7 +25,8 @@ Pool& pool() {
 
 Status not_live(ncclComm_t handle) {
   if (handle == nullptr) return fail(Code::invalid_argument, "comm is NULL");
-  return fail(Code::invalid_argument, "comm {} is not a live communicator (destroyed, aborted, or never initialised)", static_cast<void*>(handle));
+  return fail(Code::invalid_argument, "comm {} is not a live communicator (destroyed, aborted, or never initialised)",
+              static_cast<void*>(handle));
 }
 
 bool known(ncclComm_t handle) {

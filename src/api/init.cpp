@@ -86,7 +86,8 @@ ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId
 }
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config) {
-  return guarded("ncclCommInitRankConfig", [&] { return poison_group(check_and_initialise(comm, nranks, commId, rank, config)); });
+  return guarded("ncclCommInitRankConfig",
+                 [&] { return poison_group(check_and_initialise(comm, nranks, commId, rank, config)); });
 }
 
 ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {

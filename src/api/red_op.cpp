@@ -23,7 +23,8 @@ Status create(ncclRedOp_t* out, const void* scalar, ncclDataType_t datatype, ncc
   }
   ncclComm& handle = entered->handle();
   const std::lock_guard lock(handle.operations_mutex);
-  if (handle.next_operation == ncclMaxRedOp) return fail(Code::invalid_usage, "this communicator has made all its {} reductions", ncclMaxRedOp);
+  if (handle.next_operation == ncclMaxRedOp)
+    return fail(Code::invalid_usage, "this communicator has made all its {} reductions", ncclMaxRedOp);
   const int value = handle.next_operation++;
   handle.operations.emplace(value, made);
   *out = static_cast<ncclRedOp_t>(value);
@@ -37,7 +38,8 @@ Status destroy(ncclRedOp_t op, ncclComm_t comm) {
   if (value >= 0 && value < ncclNumOps) return fail(Code::invalid_argument, "op {} is built in: it cannot be destroyed", value);
   ncclComm& handle = entered->handle();
   const std::lock_guard lock(handle.operations_mutex);
-  if (handle.operations.erase(value) == 0) return fail(Code::invalid_argument, "op {} is no reduction of this communicator", value);
+  if (handle.operations.erase(value) == 0)
+    return fail(Code::invalid_argument, "op {} is no reduction of this communicator", value);
   return {};
 }
 
@@ -54,9 +56,11 @@ Status read_reduction(ncclRedOp_t op, ncclComm& comm, DataType type, engine::Cal
   const std::lock_guard lock(comm.operations_mutex);
   const auto found = comm.operations.find(value);
   if (found == comm.operations.end())
-    return fail(Code::invalid_argument, "op is {}: neither built in (0 .. {}) nor a live reduction of this communicator", value, ncclNumOps - 1);
+    return fail(Code::invalid_argument, "op is {}: neither built in (0 .. {}) nor a live reduction of this communicator", value,
+                ncclNumOps - 1);
   if (found->second.type != type)
-    return fail(Code::invalid_argument, "op {} has a factor of type {}, the call is of type {}", value, name_of(found->second.type), name_of(type));
+    return fail(Code::invalid_argument, "op {} has a factor of type {}, the call is of type {}", value,
+                name_of(found->second.type), name_of(type));
   call.op = ReduceOp::premul_sum;
   late_factor = found->second.late;
   if (late_factor == nullptr) call.scale = device::make_scale(type, call.op, world, found->second.factor.data());
@@ -67,8 +71,10 @@ Status read_reduction(ncclRedOp_t op, ncclComm& comm, DataType type, engine::Cal
 
 extern "C" {
 
-ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm) {
-  return shoal::api::guarded("ncclRedOpCreatePreMulSum", [&] { return shoal::api::create(op, scalar, datatype, residence, comm); });
+ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,
+                                       ncclComm_t comm) {
+  return shoal::api::guarded("ncclRedOpCreatePreMulSum",
+                             [&] { return shoal::api::create(op, scalar, datatype, residence, comm); });
 }
 
 ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {

@@ -155,7 +155,8 @@ ncclResult_t shoalEventCreate(shoalEvent_t* event) {
 ncclResult_t shoalEventDestroy(shoalEvent_t event) {
   return guarded("shoalEventDestroy", [&]() -> Status {
     if (events().remove(event) == nullptr)
-      return fail(Code::invalid_argument, "event {} was not made by shoalEventCreate, or is destroyed", static_cast<void*>(event));
+      return fail(Code::invalid_argument, "event {} was not made by shoalEventCreate, or is destroyed",
+                  static_cast<void*>(event));
     return {};
   });
 }

@@ -40,7 +40,8 @@ Result<link::Descriptor> connect(const Approach& plan, const Deadline& deadline)
     if (deadline.passed()) return too_late();
     wait_for({stream->get(), POLLOUT, false}, deadline);
   }
-  if (plan.local && !is_same_user(stream->get())) return fail(Code::remote_error, "local socket '{}' belongs to another user", plan.address);
+  if (plan.local && !is_same_user(stream->get()))
+    return fail(Code::remote_error, "local socket '{}' belongs to another user", plan.address);
   return stream;
 }
 
@@ -69,8 +70,10 @@ Result<Channel> approach(const Approach& plan, const Deadline& deadline) {
     if (reached.is_ok()) return reached;
     if (reached.status().code() != Code::timeout) last = reached.status();  // says more than silence
     if (deadline.passed())
-      return fail(Code::timeout, "{} at {} was not reached within {} ms: {}", plan.whom, plan.address, plan.timeout.count(), last.text());
-    if (patience.passed()) return fail(Code::remote_error, "{} at {} cannot be reached: {}", plan.whom, plan.address, last.text());
+      return fail(Code::timeout, "{} at {} was not reached within {} ms: {}", plan.whom, plan.address, plan.timeout.count(),
+                  last.text());
+    if (patience.passed())
+      return fail(Code::remote_error, "{} at {} cannot be reached: {}", plan.whom, plan.address, last.text());
     std::this_thread::sleep_for(std::chrono::milliseconds(std::max(1, deadline.poll_ms(pause))));
     pause = std::min<std::chrono::milliseconds>(pause * 2, kLongestPause);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reaching a listener that may not be there yet: connects and shakes hands, again and again, with small pauses. Blocks the calling
-// thread. Pure function but for the socket it opens.
+// Reaching a listener that may not be there yet: connects and shakes hands, again and again, with small pauses. Blocks the
+// calling thread. Pure function but for the socket it opens.
 #pragma once
 
 #include <chrono>

@@ -35,7 +35,8 @@ Status start_root(link::Listener listener, const link::Key& key, bool frees_port
 
 // The best address that can be listened at: what an interface has, never what a name resolves to.
 Result<link::Listener> listen_anywhere(const Environment& environment) {
-  const Result<std::vector<link::InterfaceAddress>> addresses = link::usable_addresses(environment.socket_ifname, environment.socket_family);
+  const Result<std::vector<link::InterfaceAddress>> addresses =
+      link::usable_addresses(environment.socket_ifname, environment.socket_family);
   if (!addresses.is_ok()) return addresses.status();
   Status last = fail(Code::system_error, "no network interface is up");
   for (const link::InterfaceAddress& candidate : *addresses) {
@@ -50,9 +51,11 @@ Result<link::Listener> listen_anywhere(const Environment& environment) {
 Result<link::Listener> listen_at_comm_id(const Environment& environment, std::chrono::milliseconds timeout) {
   const Result<link::HostPort> where = link::parse_host_port(environment.comm_id);
   if (!where.is_ok()) return where.status();
-  Result<link::Listener> listener = listen_at_agreed(*where, timeout.count() > 0 ? std::min<std::chrono::milliseconds>(timeout, kPortTime) : kPortTime);
+  Result<link::Listener> listener =
+      listen_at_agreed(*where, timeout.count() > 0 ? std::min<std::chrono::milliseconds>(timeout, kPortTime) : kPortTime);
   if (!listener.is_ok())
-    return fail(Code::system_error, "rank 0 cannot listen where NCCL_COMM_ID='{}' says: {}", environment.comm_id, listener.status().text());
+    return fail(Code::system_error, "rank 0 cannot listen where NCCL_COMM_ID='{}' says: {}", environment.comm_id,
+                listener.status().text());
   return listener;
 }
 
@@ -65,7 +68,8 @@ Record record_of(const UniqueId& id, Rank rank, World world, const link::PeerIde
 Status check_identity(const link::PeerIdentity& self, const std::string& settings) {
   for (const std::string* text : {&self.host, &self.host_id, &self.address, &self.local_address})
     if (text->size() > kMaxIdentityText)
-      return fail(Code::invalid_argument, "this rank's identity: '{}' has {} bytes, allowed are {}", *text, text->size(), kMaxIdentityText);
+      return fail(Code::invalid_argument, "this rank's identity: '{}' has {} bytes, allowed are {}", *text, text->size(),
+                  kMaxIdentityText);
   if (settings.size() > kMaxSettings)
     return fail(Code::invalid_argument, "rank 0's settings have {} bytes, allowed are {}", settings.size(), kMaxSettings);
   return {};
@@ -104,7 +108,8 @@ Result<Table> wait_for_table(Channel& channel, const UniqueId& id, std::chrono::
   if (std::holds_alternative<Bye>(**message))
     return fail(Code::remote_error, "the process that made the unique id at {} ended before all ranks had come", id.address);
   auto* table = std::get_if<Table>(&**message);
-  if (table == nullptr) return fail(Code::internal_error, "unexpected message {} from the root service at {}", (*message)->index(), id.address);
+  if (table == nullptr)
+    return fail(Code::internal_error, "unexpected message {} from the root service at {}", (*message)->index(), id.address);
   return std::move(*table);
 }
 
@@ -123,8 +128,8 @@ Result<UniqueId> make_unique_id(const Environment& environment) {
   return id;
 }
 
-Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self, const std::string& settings,
-                            const Environment& environment, std::chrono::milliseconds timeout) {
+Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self,
+                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout) {
   if (Status fits = check_identity(self, settings); !fits.is_ok()) return fits;
   const Deadline deadline(timeout);
   const bool agreed_port = is_comm_id(id, environment);

@@ -32,7 +32,7 @@ struct Agreement {
 // known, which ranks are missing. Two ranks with the same number, a rank out of range, different world sizes or different
 // library versions are invalid_usage on all ranks, naming both. `self` has everything filled in but nothing of the others.
 // A rank that dies meanwhile is a remote_error on all others, naming it. `timeout` 0: no limit.
-Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self, const std::string& settings,
-                            const Environment& environment, std::chrono::milliseconds timeout);
+Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self,
+                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout);
 
 }  // namespace shoal::comm

@@ -16,10 +16,10 @@ namespace {
 void watch_peer(int stream) {
   const auto set = [stream](int level, int option, int value) { (void)setsockopt(stream, level, option, &value, sizeof value); };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);            // s
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);            // s
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);  // s
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);  // s
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);    // ms
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);  // ms
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ Result<std::string> numeric_host(const std::string& host, const Environment& env
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (error != 0)
-    return fail(Code::invalid_argument, "NCCL_COMM_ID='{}': '{}' is no address: {}", environment.comm_id, host, gai_strerror(error));
+    return fail(Code::invalid_argument, "NCCL_COMM_ID='{}': '{}' is no address: {}", environment.comm_id, host,
+                gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
   char text[NI_MAXHOST];
   const int named = getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);

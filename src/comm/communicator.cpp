@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/communicator.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "comm/process.h"
 #include "core/log.h"
@@ -15,15 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-int processors_allowed() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::thread::hardware_concurrency());
-  return CPU_COUNT(&set);
-}
-
 int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
-  return static_cast<int>(std::count_if(peers.begin(), peers.end(), [&](const auto& peer) { return peer.host_id == self.host_id; }));
+  return static_cast<int>(
+      std::count_if(peers.begin(), peers.end(), [&](const auto& peer) { return peer.host_id == self.host_id; }));
 }
 
 }  // namespace
@@ -33,7 +25,8 @@ Communicator::Communicator(link::PeerIdentity self, World world, const Environme
   plan_waiting(environment);
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, Rank rank, World world, const Environment& environment) {
+Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, Rank rank, World world,
+                                                           const Environment& environment) {
   std::unique_ptr<Communicator> made(new Communicator(identity_of_this_process(rank, environment), world, environment));
   if (Status s = made->join(id, environment); !s.is_ok()) return s;
   return made;
@@ -48,7 +41,8 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
 
   link::Listener tcp, local;
   if (world_.value > 1) {
-    Result<std::vector<link::InterfaceAddress>> addresses = link::usable_addresses(environment.socket_ifname, environment.socket_family);
+    Result<std::vector<link::InterfaceAddress>> addresses =
+        link::usable_addresses(environment.socket_ifname, environment.socket_family);
     if (!addresses.is_ok()) return addresses.status();
     Result<link::Listener> listening = link::listen_tcp(addresses->front().address, 0);
     if (!listening.is_ok()) return listening.status();
@@ -61,13 +55,15 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
     }
   }
 
-  Result<Agreement> agreed = bootstrap(id, rank(), world_, endpoint_.self, encode(*mine), environment, std::chrono::milliseconds(environment.timeout_ms));
+  Result<Agreement> agreed = bootstrap(id, rank(), world_, endpoint_.self, encode(*mine), environment,
+                                       std::chrono::milliseconds(environment.timeout_ms));
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
   Result<Settings> settings = decode_settings(agreement_.settings);
   if (!settings.is_ok()) return settings.status();
   settings_ = settings.take();
-  if (!(settings_ == *mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(*mine));
+  if (!(settings_ == *mine))
+    log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(*mine));
 
   endpoint_.communicator = id.communicator;
   endpoint_.max_message = settings_.tuning.slice;
@@ -76,13 +72,14 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(), std::move(tcp), std::move(local));
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(),
+                                                     std::move(tcp), std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, static_cast<int>(engine::kMaxLanes) * engine::kMaxInFlight);
   execution_ = std::make_unique<engine::Execution>(*links_, id.communicator);
   plans_.resize(algorithms::all().size());
   plan_waiting(environment);
-  log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value, endpoint_.self.host,
-            ranks_here(agreement_.peers, endpoint_.self), processors_allowed(), encode(settings_));
+  log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
+            endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self), processors_allowed(), encode(settings_));
   return {};
 }
 
@@ -192,7 +189,8 @@ Status Communicator::failure() {
 }
 
 Status Communicator::look() {
-  if (aborted_.load(std::memory_order_relaxed)) return fail(Code::invalid_usage, "rank {}: this communicator was aborted here", rank().value);
+  if (aborted_.load(std::memory_order_relaxed))
+    return fail(Code::invalid_usage, "rank {}: this communicator was aborted here", rank().value);
   return agreement_.control->progress();
 }
 

@@ -49,7 +49,8 @@ Result<std::optional<std::vector<std::byte>>> FrameDecoder::next() {
   const std::span<const std::byte> waiting = std::span<const std::byte>(buffer_).subspan(used_);
   if (waiting.size() < kFrameHeader) return std::optional<std::vector<std::byte>>{};
   const auto length = ByteReader(waiting).number<std::uint32_t>();
-  if (length > max_payload_) return fail(Code::internal_error, "a frame of {} bytes, where at most {} are allowed", length, max_payload_);
+  if (length > max_payload_)
+    return fail(Code::internal_error, "a frame of {} bytes, where at most {} are allowed", length, max_payload_);
   if (waiting.size() < kFrameHeader + length) return std::optional<std::vector<std::byte>>{};
   const std::span<const std::byte> payload = waiting.subspan(kFrameHeader, length);
   const Digest right = digest(session_, sender_, counter_, payload);

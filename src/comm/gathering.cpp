@@ -27,18 +27,19 @@ Status Gathering::add(const Record& record) {
                         record.world.value, describe(first_->self), first_->world.value),
             self.rank};
   if (record.world.value < 1 || record.world.value > kMaxWorld)
-    return {Code::invalid_usage, fmt::format("{}: a communicator of {} ranks; allowed are 1 to {}", describe(self), record.world.value, kMaxWorld),
+    return {Code::invalid_usage,
+            fmt::format("{}: a communicator of {} ranks; allowed are 1 to {}", describe(self), record.world.value, kMaxWorld),
             self.rank};
   if (self.rank.value < 0 || self.rank.value >= record.world.value)
     return {Code::invalid_usage,
-            fmt::format("{} is not a rank of a communicator of {} ranks: allowed are 0 to {} (first to come was {})", describe(self),
-                        record.world.value, record.world.value - 1, describe(first_->self)),
+            fmt::format("{} is not a rank of a communicator of {} ranks: allowed are 0 to {} (first to come was {})",
+                        describe(self), record.world.value, record.world.value - 1, describe(first_->self)),
             self.rank};
   const auto [place, fresh] = records_.try_emplace(self.rank.value, record);
   if (!fresh)
     return {Code::invalid_usage,
-            fmt::format("two processes say that they are rank {}: {} and {}; every rank needs a number of its own", self.rank.value,
-                        describe(place->second.self), describe(self)),
+            fmt::format("two processes say that they are rank {}: {} and {}; every rank needs a number of its own",
+                        self.rank.value, describe(place->second.self), describe(self)),
             self.rank};
   return {};
 }

@@ -56,23 +56,27 @@ struct Numbers {
 // Parses and compares. Without local numbers all ranks count as this host's.
 Result<Launch> launch_from(const char* launcher, const Numbers& from) {
   if (!from.rank.value || !from.world.value)
-    return fail(Code::invalid_usage, "half a launch environment ({}): {}, {}; set both or none", launcher, show(from.rank), show(from.world));
+    return fail(Code::invalid_usage, "half a launch environment ({}): {}, {}; set both or none", launcher, show(from.rank),
+                show(from.world));
   Launch launch;
   launch.launcher = launcher;
-  const std::pair<const Variable*, int*> fields[] = {
-      {&from.rank, &launch.rank}, {&from.world, &launch.world}, {&from.local_rank, &launch.local_rank}, {&from.local_world, &launch.local_world}};
+  const std::pair<const Variable*, int*> fields[] = {{&from.rank, &launch.rank},
+                                                     {&from.world, &launch.world},
+                                                     {&from.local_rank, &launch.local_rank},
+                                                     {&from.local_world, &launch.local_world}};
   for (const auto& [variable, field] : fields) {
     if (!variable->value) continue;
     const Result<int> value = number(*variable);
     if (!value.is_ok()) return value.status();
     *field = *value;
   }
-  if (!from.local_rank.value) launch.local_rank = from.local_world.value ? launch.rank % std::max(1, launch.local_world) : launch.rank;
+  if (!from.local_rank.value)
+    launch.local_rank = from.local_world.value ? launch.rank % std::max(1, launch.local_world) : launch.rank;
   if (!from.local_world.value) launch.local_world = launch.world;
   const bool fits = launch.rank < launch.world && launch.local_rank < launch.local_world && launch.local_world <= launch.world;
   if (!fits)
-    return fail(Code::invalid_usage, "contradictory launch environment ({}): {}, {}, {}, {}", launcher, show(from.rank), show(from.world),
-                show(from.local_rank), show(from.local_world));
+    return fail(Code::invalid_usage, "contradictory launch environment ({}): {}, {}, {}, {}", launcher, show(from.rank),
+                show(from.world), show(from.local_rank), show(from.local_world));
   return launch;
 }
 
@@ -91,10 +95,12 @@ Result<std::string> rendezvous(const GetVariable& get) {
   const Variable port = read(get, "MASTER_PORT");
   if (!address.value && !port.value) return std::string();
   if (!address.value || !port.value)
-    return fail(Code::invalid_usage, "half a meeting place: {}, {}; set both, or SHOAL_RENDEZVOUS=host:port", show(address), show(port));
+    return fail(Code::invalid_usage, "half a meeting place: {}, {}; set both, or SHOAL_RENDEZVOUS=host:port", show(address),
+                show(port));
   const Result<int> number_of_port = number(port);
   if (!number_of_port.is_ok()) return number_of_port.status();
-  if (*number_of_port < 1 || *number_of_port > 65'535) return fail(Code::invalid_usage, "{}: must be a port, 1 to 65535", show(port));
+  if (*number_of_port < 1 || *number_of_port > 65'535)
+    return fail(Code::invalid_usage, "{}: must be a port, 1 to 65535", show(port));
   return to_text({*address.value, static_cast<std::uint16_t>(*number_of_port)});
 }
 
@@ -121,32 +127,36 @@ bool is_slurm_step(const GetVariable& get) {
 }
 
 Result<Launch> from_shoal(const GetVariable& get) {
-  Result<Launch> launch = launch_from("shoal-run", {read(get, "SHOAL_RANK"), read(get, "SHOAL_WORLD_SIZE"), read(get, "SHOAL_LOCAL_RANK"),
-                                                    read(get, "SHOAL_LOCAL_WORLD_SIZE")});
+  Result<Launch> launch = launch_from("shoal-run", {read(get, "SHOAL_RANK"), read(get, "SHOAL_WORLD_SIZE"),
+                                                    read(get, "SHOAL_LOCAL_RANK"), read(get, "SHOAL_LOCAL_WORLD_SIZE")});
   if (launch.is_ok()) launch->job = value_or(get, "SHOAL_JOB");
   return launch;
 }
 
 Result<Launch> from_torchrun(const GetVariable& get) {
-  Result<Launch> launch =
-      launch_from("torchrun", {read(get, "RANK"), read(get, "WORLD_SIZE"), read(get, "LOCAL_RANK"), read(get, "LOCAL_WORLD_SIZE")});
+  Result<Launch> launch = launch_from(
+      "torchrun", {read(get, "RANK"), read(get, "WORLD_SIZE"), read(get, "LOCAL_RANK"), read(get, "LOCAL_WORLD_SIZE")});
   if (!launch.is_ok()) return launch;
   const std::string run = value_or(get, "TORCHELASTIC_RUN_ID");
   const std::string port = value_or(get, "MASTER_PORT");
-  if (!run.empty() || !port.empty()) launch->job = fmt::format("torchrun {} {} {}", run, port, value_or(get, "TORCHELASTIC_RESTART_COUNT", "0"));
+  if (!run.empty() || !port.empty())
+    launch->job = fmt::format("torchrun {} {} {}", run, port, value_or(get, "TORCHELASTIC_RESTART_COUNT", "0"));
   return launch;
 }
 
 Result<Launch> from_openmpi(const GetVariable& get) {
-  Result<Launch> launch = launch_from("openmpi", {read(get, "OMPI_COMM_WORLD_RANK"), read(get, "OMPI_COMM_WORLD_SIZE"),
-                                                  read(get, "OMPI_COMM_WORLD_LOCAL_RANK"), read(get, "OMPI_COMM_WORLD_LOCAL_SIZE")});
+  Result<Launch> launch =
+      launch_from("openmpi", {read(get, "OMPI_COMM_WORLD_RANK"), read(get, "OMPI_COMM_WORLD_SIZE"),
+                              read(get, "OMPI_COMM_WORLD_LOCAL_RANK"), read(get, "OMPI_COMM_WORLD_LOCAL_SIZE")});
   if (!launch.is_ok()) return launch;
-  if (const Variable name = read_any(get, {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}); name.value) launch->job = "openmpi " + *name.value;
+  if (const Variable name = read_any(get, {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}); name.value)
+    launch->job = "openmpi " + *name.value;
   return launch;
 }
 
 std::string slurm_job(const GetVariable& get) {
-  return fmt::format("slurm {}.{}", read_any(get, {"SLURM_JOB_ID", "SLURM_JOBID"}).value.value_or(""), value_or(get, "SLURM_STEP_ID"));
+  return fmt::format("slurm {}.{}", read_any(get, {"SLURM_JOB_ID", "SLURM_JOBID"}).value.value_or(""),
+                     value_or(get, "SLURM_STEP_ID"));
 }
 
 // A step's local size comes as a compressed list of nodes.
@@ -178,8 +188,9 @@ Result<Launch> from_pmi(const GetVariable& get) {
 }
 
 Result<Launch> from_slurm(const GetVariable& get) {
-  Result<Launch> launch = launch_from("slurm", {read(get, "SLURM_PROCID"), read_any(get, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}),
-                                                read(get, "SLURM_LOCALID"), slurm_local_world(get)});
+  Result<Launch> launch =
+      launch_from("slurm", {read(get, "SLURM_PROCID"), read_any(get, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}),
+                            read(get, "SLURM_LOCALID"), slurm_local_world(get)});
   if (launch.is_ok()) launch->job = slurm_job(get);
   return launch;
 }
@@ -190,7 +201,8 @@ Result<Launch> from_nothing(const GetVariable& get) {
   const Variable world = read(get, "WORLD_SIZE");
   const Variable local = read(get, "LOCAL_RANK");
   if (rank.value || world.value || local.value)
-    return fail(Code::invalid_usage, "half a launch environment: {}, {}, {}; set all three (as torchrun does), or SHOAL_RANK and SHOAL_WORLD_SIZE",
+    return fail(Code::invalid_usage,
+                "half a launch environment: {}, {}, {}; set all three (as torchrun does), or SHOAL_RANK and SHOAL_WORLD_SIZE",
                 show(rank), show(world), show(local));
   return Launch{};
 }
@@ -212,11 +224,12 @@ Result<Launch> detect_launch(const GetVariable& get) {
   launch->secret = value_or(get, "SHOAL_SECRET");
   Result<std::string> where = rendezvous(get);
   if (!where.is_ok()) return where.status();
-  const bool agent_store = is_torchrun(get) && !is_set(get, "SHOAL_RENDEZVOUS") && value_or(get, "TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const bool agent_store =
+      is_torchrun(get) && !is_set(get, "SHOAL_RENDEZVOUS") && value_or(get, "TORCHELASTIC_USE_AGENT_STORE") == "True";
   if (agent_store && !where->empty()) where = beside_agent_store(*where, *launch);
   if (!where.is_ok()) return where.status();
   launch->rendezvous = where.take();
-  if (launch->job.empty() && launch->rendezvous.empty()) launch->job = "parent " + ancestor_job("");
+  if (launch->job.empty() && launch->rendezvous.empty()) launch->job = std::string(kParentJob) + ancestor_job("");
   return launch;
 }
 

@@ -20,8 +20,8 @@ struct Launch {
   int local_world = 1;
   const char* launcher = "none";  // "shoal-run", "torchrun", "openmpi", "mpich", "slurm", "none"
   std::string job;                // text that all ranks of this job share and other jobs on this host do not
-  std::string rendezvous;         // host:port to meet at; empty: all ranks are of this host, meet at a local socket named after the job
-  std::string secret;             // key material for the meeting; empty: none known (local meeting checks the user id instead)
+  std::string rendezvous;  // host:port to meet at; empty: all ranks are of this host, meet at a local socket named after the job
+  std::string secret;      // key material for the meeting; empty: none known (local meeting checks the user id instead)
 };
 
 using GetVariable = std::function<std::optional<std::string>(const char*)>;

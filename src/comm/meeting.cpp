@@ -24,10 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kHello = "shoal launch 1";
-constexpr auto kGuestTime = 5s;          // from accept to thanks
-constexpr std::size_t kGuests = 256;     // at a time; further ones wait in the kernel's queue
+constexpr auto kGuestTime = 5s;       // from accept to thanks
+constexpr std::size_t kGuests = 256;  // at a time; further ones wait in the kernel's queue
 constexpr auto kAcceptPause = 50ms;
-constexpr auto kPlaceTime = 10s;         // for a port or name that someone else still holds
+constexpr auto kPlaceTime = 10s;  // for a port or name that someone else still holds
 constexpr int kNamedMissing = 16;
 constexpr std::size_t kNameDigest = 16;  // bytes of the digest in a local socket's name
 
@@ -44,7 +44,8 @@ SealedId seal(const UniqueId& id, const link::Key& session) {
   const std::array<char, UniqueId::kBytes> open = id.encode();
   const link::Key key = sealing_key(session);
   SealedId sealed;
-  crypto_secretbox_easy(raw(sealed.data()), reinterpret_cast<const unsigned char*>(open.data()), open.size(), kNonce.data(), raw(key.bytes.data()));
+  crypto_secretbox_easy(raw(sealed.data()), reinterpret_cast<const unsigned char*>(open.data()), open.size(), kNonce.data(),
+                        raw(key.bytes.data()));
   return sealed;
 }
 
@@ -71,7 +72,8 @@ link::Key key_of(const Launch& launch, std::uint64_t sequence) {
 std::string local_name(const link::Key& key, std::uint64_t sequence) {
   const link::Key digest = link::derive_key(key.bytes, "shoal launch: socket name");
   std::string name = fmt::format("shoal-{}-", geteuid());
-  for (const std::byte byte : std::span(digest.bytes).first(kNameDigest)) name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  for (const std::byte byte : std::span(digest.bytes).first(kNameDigest))
+    name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   return name + fmt::format("-{}", sequence);
 }
 
@@ -86,7 +88,8 @@ struct Guest {
 // Rank 0's side, driven by its caller's thread.
 class Host {
  public:
-  Host(const Meeting& meeting, link::Listener listener, const UniqueId& id) : meeting_(meeting), listener_(std::move(listener)), id_(id) {}
+  Host(const Meeting& meeting, link::Listener listener, const UniqueId& id)
+      : meeting_(meeting), listener_(std::move(listener)), id_(id) {}
 
   Status serve(const Deadline& deadline) {
     while (static_cast<std::int32_t>(served_.size()) < meeting_.world.value - 1) {
@@ -156,8 +159,8 @@ class Host {
       names += (names.empty() ? "" : ", ") + std::to_string(rank);
     }
     return {Code::timeout,
-            fmt::format("only {} of {} ranks came to {} within {} ms; missing: {}", served_.size() + 1, meeting_.world.value, meeting_.place,
-                        meeting_.timeout.count(), names),
+            fmt::format("only {} of {} ranks came to {} within {} ms; missing: {}", served_.size() + 1, meeting_.world.value,
+                        meeting_.place, meeting_.timeout.count(), names),
             first};
   }
 
@@ -170,7 +173,8 @@ class Host {
 };
 
 Result<link::Listener> listen(const Meeting& meeting) {
-  const auto patience = meeting.timeout.count() > 0 ? std::min<std::chrono::milliseconds>(meeting.timeout, kPlaceTime) : kPlaceTime;
+  const auto patience =
+      meeting.timeout.count() > 0 ? std::min<std::chrono::milliseconds>(meeting.timeout, kPlaceTime) : kPlaceTime;
   if (!meeting.local) {
     const Result<link::HostPort> where = link::parse_host_port(meeting.place);
     if (!where.is_ok()) return where.status();
@@ -214,10 +218,13 @@ Result<std::optional<UniqueId>> fetch(Channel& channel, const Deadline& deadline
 Result<Meeting> meeting_of(const Launch& launch, std::uint64_t sequence, std::chrono::milliseconds timeout) {
   const bool local = launch.rendezvous.empty();
   if (local && launch.local_world != launch.world)
-    return fail(Code::invalid_usage, "{} of {} ranks are of this host: set SHOAL_RENDEZVOUS=host:port (or MASTER_ADDR and MASTER_PORT) so that "
-                "ranks of several hosts find each other", launch.local_world, launch.world);
+    return fail(Code::invalid_usage,
+                "{} of {} ranks are of this host: set SHOAL_RENDEZVOUS=host:port (or MASTER_ADDR and MASTER_PORT) so that "
+                "ranks of several hosts find each other",
+                launch.local_world, launch.world);
   const link::Key key = key_of(launch, sequence);
-  return Meeting{Rank{launch.rank}, World{launch.world}, local, local ? local_name(key, sequence) : launch.rendezvous, key, timeout};
+  return Meeting{
+      Rank{launch.rank}, World{launch.world}, local, local ? local_name(key, sequence) : launch.rendezvous, key, timeout};
 }
 
 Result<UniqueId> host_meeting(const Meeting& meeting, const std::function<Result<UniqueId>()>& make) {
@@ -251,7 +258,8 @@ Result<UniqueId> attend_meeting(const Meeting& meeting) {
       return std::move(**id);
     }
     if (deadline.passed())
-      return fail(Code::timeout, "rank 0 at {} did not hand out the unique id within {} ms", meeting.place, meeting.timeout.count());
+      return fail(Code::timeout, "rank 0 at {} did not hand out the unique id within {} ms", meeting.place,
+                  meeting.timeout.count());
   }
 }
 

@@ -19,9 +19,9 @@ namespace shoal::comm {
 struct Meeting {
   Rank rank;
   World world;
-  bool local = false;   // of one host: `place` is the name of an abstract UNIX socket
-  std::string place;    // else host:port
-  link::Key key;        // differs from meeting to meeting
+  bool local = false;                    // of one host: `place` is the name of an abstract UNIX socket
+  std::string place;                     // else host:port
+  link::Key key;                         // differs from meeting to meeting
   std::chrono::milliseconds timeout{0};  // 0: none
 };
 

@@ -143,6 +143,8 @@ Result<Message> decode(std::span<const std::byte> bytes) {
   return *std::move(message);
 }
 
-std::string describe(const link::PeerIdentity& who) { return fmt::format("rank {} ({}, pid {})", who.rank.value, who.host, who.pid); }
+std::string describe(const link::PeerIdentity& who) {
+  return fmt::format("rank {} ({}, pid {})", who.rank.value, who.host, who.pid);
+}
 
 }  // namespace shoal::comm

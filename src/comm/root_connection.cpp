@@ -88,7 +88,9 @@ void RootConnection::hear(const Message& message) {
 }
 
 Status RootConnection::root_died() const {
-  if (root_) return {Code::remote_error, fmt::format("{} died (it made the unique id, at {})", describe(*root_), root_address_), root_->rank};
+  if (root_)
+    return {Code::remote_error, fmt::format("{} died (it made the unique id, at {})", describe(*root_), root_address_),
+            root_->rank};
   return fail(Code::remote_error, "the process that made the unique id at {} died", root_address_);
 }
 

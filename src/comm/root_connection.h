@@ -35,8 +35,8 @@ class RootConnection final : public Control {
   Channel channel_;
   const std::string root_address_;
   const std::optional<link::PeerIdentity> root_;
-  Status failure_;         // the first, for good
-  bool said_bye_ = false;  // from then on nothing is an alarm
+  Status failure_;          // the first, for good
+  bool said_bye_ = false;   // from then on nothing is an alarm
   bool root_left_ = false;  // in order: its silence means nothing
 };
 

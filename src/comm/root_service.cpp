@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/root_service.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,15 +14,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kStrangers = 64;            // at a time, beyond the ranks that are still awaited
+constexpr std::size_t kStrangers = 64;             // at a time, beyond the ranks that are still awaited
 constexpr std::size_t kRanksBeforeTheFirst = 256;  // awaited while no record has said how many there are
-constexpr auto kProofTime = 5s;                   // from accept to a proven key
-constexpr auto kRecordTime = 30s;                 // from a proven key to the record; a proven peer may be a slow one
-constexpr auto kEvictionAge = 500ms;              // a stranger this old makes room when all places are taken: a rank needs a few ms
-constexpr auto kAcceptPause = 50ms;               // when accept fails: no descriptor is left, and trying at once would spin
-constexpr auto kLinger = 10s;                     // after a failure, for ranks that come late and should learn of it
-constexpr auto kAbandoned = 1h;                   // nobody ever came
-constexpr auto kGoodbyeTime = 200ms;              // for the last messages when the process ends
+constexpr auto kProofTime = 5s;                    // from accept to a proven key
+constexpr auto kRecordTime = 30s;                  // from a proven key to the record; a proven peer may be a slow one
+constexpr auto kEvictionAge = 500ms;  // a stranger this old makes room when all places are taken: a rank needs a few ms
+constexpr auto kAcceptPause = 50ms;   // when accept fails: no descriptor is left, and trying at once would spin
+constexpr auto kLinger = 10s;         // after a failure, for ranks that come late and should learn of it
+constexpr auto kAbandoned = 1h;       // nobody ever came
+constexpr auto kGoodbyeTime = 200ms;  // for the last messages when the process ends
 
 // Failures that concern all ranks alike pass as they are; what went wrong inside one rank is a remote error for the others.
 Notice relayed(const link::PeerIdentity& who, const Notice& notice) {
@@ -114,18 +113,20 @@ RootService::Clock::time_point RootService::wake_time(Clock::time_point now) con
 // Sleeps until something can be done; marks whose turn it is.
 void RootService::wait() {
   const Clock::time_point now = Clock::now();
-  std::vector<pollfd> polled{{stop_event_.get(), POLLIN, 0}, {accepting(now) ? listener_.descriptor.get() : -1, POLLIN, 0}};
+  polled_.clear();
+  polled_.push_back({stop_event_.get(), POLLIN, 0});
+  polled_.push_back({accepting(now) ? listener_.descriptor.get() : -1, POLLIN, 0});
   for (const Stranger& stranger : strangers_) {
     const link::Wakeup wakeup = stranger.handshake.wakeup();
-    polled.push_back({wakeup.descriptor, wakeup.events, 0});
+    polled_.push_back({wakeup.descriptor, wakeup.events, 0});
   }
   for (const Member& member : members_) {
     const link::Wakeup wakeup = member.channel.wakeup();
-    polled.push_back({wakeup.descriptor, wakeup.events, 0});
+    polled_.push_back({wakeup.descriptor, wakeup.events, 0});
   }
   const auto sleep = std::chrono::ceil<std::chrono::milliseconds>(wake_time(now) - now);
-  const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::clamp<std::int64_t>(sleep.count(), 0, 3'600'000)));
-  auto next = polled.begin() + 2;
+  const int ready = poll(polled_.data(), polled_.size(), static_cast<int>(std::clamp<std::int64_t>(sleep.count(), 0, 3'600'000)));
+  auto next = polled_.begin() + 2;
   for (Stranger& stranger : strangers_) stranger.ready = ready > 0 && (next++)->revents != 0;
   for (Member& member : members_) member.ready = ready > 0 && (next++)->revents != 0;
 }
@@ -210,7 +211,8 @@ void RootService::on(Member& member, const Record& record) {
   ++records_;
   if (complete_ || failure_) return refuse(member, record);
   if (Status added = gathering_.add(record); !added.is_ok())
-    return fail_all({added.code(), added.culprit() ? std::max(-1, added.culprit()->value) : -1, std::string(added.text())}, nullptr);
+    return fail_all({added.code(), added.culprit() ? std::max(-1, added.culprit()->value) : -1, std::string(added.text())},
+                    nullptr);
   if (gathering_.complete()) finish_gathering();
 }
 
@@ -221,8 +223,10 @@ void RootService::refuse(Member& member, const Record& record) {
   const std::int32_t rank = record.self.rank.value;
   const bool taken = rank >= 0 && rank < static_cast<std::int32_t>(peers.size());
   tell(member, {Code::invalid_usage, std::max(-1, rank),
-                fmt::format("{} comes too late: this unique id's communicator is complete with {} ranks{}; make a unique id for every communicator",
-                            describe(record.self), peers.size(), taken ? ", among them " + describe(peers[static_cast<std::size_t>(rank)]) : "")});
+                fmt::format("{} comes too late: this unique id's communicator is complete with {} ranks{}; make a unique id for "
+                            "every communicator",
+                            describe(record.self), peers.size(),
+                            taken ? ", among them " + describe(peers[static_cast<std::size_t>(rank)]) : "")});
   member.left = true;  // it never belonged: its end is no death
 }
 
@@ -289,7 +293,8 @@ void RootService::say_goodbye() {
     std::vector<pollfd> polled;
     for (Member& member : members_) {
       if (!member.gone) member.channel.progress();
-      if (!member.gone && !member.channel.flushed() && !member.channel.closed()) polled.push_back({member.channel.wakeup().descriptor, POLLOUT, 0});
+      if (!member.gone && !member.channel.flushed() && !member.channel.closed())
+        polled.push_back({member.channel.wakeup().descriptor, POLLOUT, 0});
     }
     if (polled.empty()) return;
     (void)poll(polled.data(), polled.size(), 10);

@@ -6,6 +6,8 @@
 // run() is the body of a thread of its own (see services.h); stop() may be called from any other.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <list>
@@ -22,8 +24,6 @@
 #include "core/status.h"
 #include "link/handshake.h"
 #include "link/socket.h"
-
-struct pollfd;
 
 namespace shoal::comm {
 
@@ -120,6 +120,7 @@ class RootService {
   std::int32_t records_ = 0;        // received ever
   Clock::time_point last_news_;     // of a member
   Clock::time_point accept_pause_;  // accept nobody before
+  std::vector<pollfd> polled_;      // of wait(); kept, to spare an allocation a round
 };
 
 }  // namespace shoal::comm

@@ -15,13 +15,15 @@ const algorithms::Algorithm& select(plan::Collective collective, Bytes size, Wor
   };
   if (!settings.algorithm.empty()) return named(settings.algorithm);
 
-  // Rounds against bytes. With alpha the cost of a hand-over and beta that of a byte, doubling costs L (alpha + n beta) with
-  // L = ceil(log2 p), a ring 2(p-1) (alpha + n/p beta). alpha/beta is about 64 KiB through shared memory and loopback TCP alike.
-  // Two ranks swap the whole vector in one round instead of halves in two: that copies as many bytes and waits half as often.
-  constexpr double kAlphaBytes = 64 << 10;
-  const double p = world.value, n = static_cast<double>(size.value);
-  const double rounds = std::bit_width(static_cast<unsigned>(world.value - 1)) + (std::has_single_bit(static_cast<unsigned>(world.value)) ? 0 : 1);
-  const double doubling = rounds * (kAlphaBytes + n), ring = 2 * (p - 1) * (kAlphaBytes + n / p);
+  // Rounds against bytes, in bytes: a hand-over between ranks costs as much as moving `alpha` bytes. While every rank has a
+  // processor that is some 0.3 us; where a rank has to be woken, or TCP is between, some 6 us and more (at 10 GB/s).
+  // A round of doubling copies n bytes and reduces n; a round of a ring passes n/p bytes on, half of the rounds reducing.
+  const bool quick = world.value <= settings.processors && !settings.shm_disable;
+  const double alpha = quick ? 3 << 10 : 64 << 10;
+  const auto p = static_cast<unsigned>(world.value);
+  const double n = static_cast<double>(size.value);
+  const double rounds = static_cast<double>(std::bit_width(p) - 1) + (std::has_single_bit(p) ? 0 : 2);
+  const double doubling = rounds * (alpha + 2 * n), ring = 2 * (p - 1.0) * (alpha + 1.5 * n / p);
   return named(doubling <= ring ? "recursive_doubling" : "ring");
 }
 

@@ -93,7 +93,8 @@ class Registry {
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::list<Running> running_;  // by mutex_
-  // A forked child's copy of its parent's: its threads are not here, and its lock may be held by one of them. Kept, never touched.
+  // A forked child's copy of its parent's: its threads are not here, and its lock may be held by one of them. Kept, never
+  // touched.
   Registry* const of_parent_;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/settings.h"
 
+#include <sched.h>
+
 #include <charconv>
+#include <thread>
 
 #include "algorithms/algorithms.h"
 
@@ -21,6 +24,13 @@ bool parse(std::string_view text, std::int64_t low, std::int64_t high, std::int6
 
 }  // namespace
 
+int processors_allowed() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::thread::hardware_concurrency());
+  return CPU_COUNT(&set);
+}
+
 bool operator==(const Settings& a, const Settings& b) { return encode(a) == encode(b); }
 
 Result<Settings> make_settings(const Environment& environment) {
@@ -28,11 +38,13 @@ Result<Settings> make_settings(const Environment& environment) {
   if (environment.slice_bytes > 0) settings.tuning.slice = {static_cast<std::size_t>(environment.slice_bytes)};
   if (environment.in_flight > 0) settings.tuning.in_flight = static_cast<int>(environment.in_flight);
   if (environment.credits > 0) settings.credits = static_cast<int>(environment.credits);
+  settings.processors = processors_allowed();
   settings.shm_disable = environment.shm_disable;
   settings.loopback_disable = environment.loopback_disable;
   settings.algorithm = environment.algo;
   if (!settings.algorithm.empty() && algorithms::find(plan::Collective::all_reduce, settings.algorithm) == nullptr)
-    return fail(Code::invalid_argument, "SHOAL_ALGO=\"{}\": there is no such algorithm; there are: {}", settings.algorithm, known_algorithms());
+    return fail(Code::invalid_argument, "SHOAL_ALGO=\"{}\": there is no such algorithm; there are: {}", settings.algorithm,
+                known_algorithms());
   for (const algorithms::Algorithm& each : algorithms::all())
     if (const int needs = each.build({2}, {0}).credits; settings.credits < needs)
       return fail(Code::invalid_argument, "SHOAL_CREDITS={}: {} needs at least {}", settings.credits, each.name, needs);
@@ -40,8 +52,9 @@ Result<Settings> make_settings(const Environment& environment) {
 }
 
 std::string encode(const Settings& settings) {
-  return fmt::format("slice={} in_flight={} credits={} shm_disable={} loopback_disable={} algorithm={}", settings.tuning.slice.value,
-                     settings.tuning.in_flight, settings.credits, int{settings.shm_disable}, int{settings.loopback_disable}, settings.algorithm);
+  return fmt::format("slice={} in_flight={} credits={} processors={} shm_disable={} loopback_disable={} algorithm={}",
+                     settings.tuning.slice.value, settings.tuning.in_flight, settings.credits, settings.processors,
+                     int{settings.shm_disable}, int{settings.loopback_disable}, settings.algorithm);
 }
 
 Result<Settings> decode_settings(const std::string& text) {
@@ -54,15 +67,17 @@ Result<Settings> decode_settings(const std::string& text) {
     rest.remove_prefix(std::min(rest.size(), value.size() + 1));
     return value;
   };
-  std::int64_t slice = 0, in_flight = 0, credits = 0, shm = 0, loopback = 0;
+  std::int64_t slice = 0, in_flight = 0, credits = 0, processors = 0, shm = 0, loopback = 0;
   const bool good = parse(field("slice"), 1, 16 << 20, slice) && parse(field("in_flight"), 1, engine::kMaxInFlight, in_flight) &&
-                    parse(field("credits"), 1, 64, credits) && parse(field("shm_disable"), 0, 1, shm) &&
-                    parse(field("loopback_disable"), 0, 1, loopback);
+                    parse(field("credits"), 1, 64, credits) && parse(field("processors"), 0, 1 << 20, processors) &&
+                    parse(field("shm_disable"), 0, 1, shm) && parse(field("loopback_disable"), 0, 1, loopback);
   settings.algorithm = field("algorithm");
   if (!good || (!settings.algorithm.empty() && algorithms::find(plan::Collective::all_reduce, settings.algorithm) == nullptr))
-    return fail(Code::invalid_usage, "rank 0 sent settings that this library does not understand (\"{}\"): all ranks must run the same version", text);
+    return fail(Code::invalid_usage,
+                "rank 0 sent settings that this library does not understand (\"{}\"): all ranks must run the same version", text);
   settings.tuning = {.slice = {static_cast<std::size_t>(slice)}, .in_flight = static_cast<int>(in_flight)};
   settings.credits = static_cast<int>(credits);
+  settings.processors = static_cast<int>(processors);
   settings.shm_disable = shm != 0;
   settings.loopback_disable = loopback != 0;
   return settings;

@@ -63,15 +63,16 @@ std::optional<std::string> to_text(const BinaryAddress& address) {
 
 std::array<std::byte, 32> digest(std::span<const std::byte> bytes) {
   std::array<std::byte, 32> out;
-  crypto_generichash(reinterpret_cast<unsigned char*>(out.data()), out.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                     bytes.size(), nullptr, 0);
+  crypto_generichash(reinterpret_cast<unsigned char*>(out.data()), out.size(),
+                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
   return out;
 }
 
 std::optional<UniqueId> parse(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
   const std::span<const std::byte> magic = from.raw(kMagic.size());
-  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0 || from.number<std::uint32_t>() != kVersion) return std::nullopt;
+  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0 || from.number<std::uint32_t>() != kVersion)
+    return std::nullopt;
   BinaryAddress address;
   address.family = from.number<std::uint16_t>();
   address.port = from.number<std::uint16_t>();
@@ -115,7 +116,8 @@ Result<UniqueId> UniqueId::decode(std::span<const char, kBytes> bytes) {
   // Whatever parse understood must encode to the same bytes: so the digest, the padding and the one spelling of an address.
   std::optional<UniqueId> id = parse(std::as_bytes(bytes));
   if (!id || !std::ranges::equal(id->encode(), bytes))
-    return fail(Code::invalid_argument, "not a unique id of this library: the {} bytes that ncclGetUniqueId wrote must reach every rank unchanged",
+    return fail(Code::invalid_argument,
+                "not a unique id of this library: the {} bytes that ncclGetUniqueId wrote must reach every rank unchanged",
                 kBytes);
   return *std::move(id);
 }

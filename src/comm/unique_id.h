@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ncclUniqueId's 128 bytes hold: where the root service listens, a random key, and a number for the communicator. Value type.
+// What ncclUniqueId's 128 bytes hold: where the root service listens, a random key, and a number for the communicator. Value
+// type.
 #pragma once
 
 #include <array>

@@ -6,8 +6,9 @@
 namespace shoal {
 namespace {
 
-constexpr std::array<std::string_view, kDataTypes> kTypeNames = {"int8",    "uint8",   "int32",   "uint32",   "int64",       "uint64",
-                                                                 "float16", "float32", "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
+constexpr std::array<std::string_view, kDataTypes> kTypeNames = {"int8",    "uint8",    "int32",       "uint32",
+                                                                 "int64",   "uint64",   "float16",     "float32",
+                                                                 "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
 constexpr std::array<std::string_view, kReduceOps> kOpNames = {"sum", "prod", "max", "min", "avg", "premul_sum"};
 
 }  // namespace

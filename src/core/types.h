@@ -75,7 +75,9 @@ constexpr std::size_t element_bytes(DataType type) {
   return 0;
 }
 
-constexpr bool is_integer(DataType type) { return static_cast<std::uint8_t>(type) <= static_cast<std::uint8_t>(DataType::uint64); }
+constexpr bool is_integer(DataType type) {
+  return static_cast<std::uint8_t>(type) <= static_cast<std::uint8_t>(DataType::uint64);
+}
 
 // The only door from elements to bytes.
 constexpr Bytes size_of(Count n, DataType type) { return {n.value * element_bytes(type)}; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams on the host: work runs in order on a thread of the stream's own. Events mark places in that order. Safe from any thread.
+// Streams on the host: work runs in order on a thread of the stream's own. Events mark places in that order. Safe from any
+// thread.
 #pragma once
 
 #include <chrono>
@@ -32,7 +33,7 @@ class Stream {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;  // under mutex_
+  std::deque<std::function<void()>> queue_;    // under mutex_
   std::uint64_t enqueued_ = 0, finished_ = 0;  // under mutex_
   bool ending_ = false;                        // under mutex_
   std::thread thread_;                         // last: it starts with everything else in place

@@ -18,7 +18,8 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 }  // namespace
 
 std::string describe(const Call& call) {
-  return fmt::format("{} #{} of {} {}, {}", plan::name_of(call.collective), call.sequence, call.count.value, name_of(call.type), name_of(call.op));
+  return fmt::format("{} #{} of {} {}, {}", plan::name_of(call.collective), call.sequence, call.count.value, name_of(call.type),
+                     name_of(call.op));
 }
 
 std::uint32_t signature(const Call& call, std::uint64_t communicator) {

@@ -75,8 +75,9 @@ Status timed_out(const Driven& call) {
   const Call& what = call.execution->job().call;
   link::Link* over = call.execution->links().get(track.waiting_for(), track.channel());
   return {Code::timeout,
-          fmt::format("rank {}, {}: {} rank {} for {:.1f} s ({}); SHOAL_TIMEOUT_MS sets how long to wait", call.rank.value, describe(what),
-                      over == nullptr             ? "no connection to"
+          fmt::format("rank {}, {}: {} rank {} for {:.1f} s ({}); SHOAL_TIMEOUT_MS sets how long to wait", call.rank.value,
+                      describe(what),
+                      over == nullptr              ? "no connection to"
                       : track.waiting_to_receive() ? "nothing from"
                                                    : "no room towards",
                       track.waiting_for().value, std::chrono::duration<double>(call.policy.timeout).count(),

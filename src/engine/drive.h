@@ -45,7 +45,8 @@ struct Driven {
   std::optional<Clock::time_point> link_broken_since;
 };
 
-// What comes after a call that has ended: a chance to run the next one of the same rank without waiting for the other ranks' calls.
+// What comes after a call that has ended: a chance to run the next one of the same rank without waiting for the other ranks'
+// calls.
 class Refill {
  public:
   virtual ~Refill() = default;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of one rank, found in two loads once they are made; asked of the switchboard until then. Owned by the engine, one thread.
+// The links of one rank, found in two loads once they are made; asked of the switchboard until then. Owned by the engine, one
+// thread.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,8 @@ namespace shoal::engine {
 class Links {
  public:
   Links(link::Switchboard& switchboard, World world, int channels)
-      : switchboard_(switchboard), by_channel_(static_cast<std::size_t>(channels), std::vector<link::Link*>(static_cast<std::size_t>(world.value))) {}
+      : switchboard_(switchboard),
+        by_channel_(static_cast<std::size_t>(channels), std::vector<link::Link*>(static_cast<std::size_t>(world.value))) {}
 
   // Null while the link is being made, or if it cannot be: see failure().
   link::Link* get(Rank peer, int channel) {

@@ -66,7 +66,10 @@ bool sleep_on_many(std::span<const Driven> calls, std::span<const std::uint32_t>
   std::size_t n = 0;
   for (std::size_t i = 0; i < calls.size() && n < kMost; ++i)
     if (!calls[i].finished)
-      waiters[n++] = {.val = tickets[i], .uaddr = reinterpret_cast<std::uintptr_t>(&calls[i].doorbell->word()), .flags = FUTEX_32, .__reserved = 0};
+      waiters[n++] = {.val = tickets[i],
+                      .uaddr = reinterpret_cast<std::uintptr_t>(&calls[i].doorbell->word()),
+                      .flags = FUTEX_32,
+                      .__reserved = 0};
   timespec until{};
   clock_gettime(CLOCK_MONOTONIC, &until);
   const auto at = std::chrono::seconds(until.tv_sec) + std::chrono::nanoseconds(until.tv_nsec) + longest;
@@ -78,7 +81,8 @@ bool sleep_on_many(std::span<const Driven> calls, std::span<const std::uint32_t>
   return false;
 }
 
-void sleep_on_doorbells(std::span<const Driven> calls, std::chrono::nanoseconds longest, const std::function<bool()>& still_nothing) {
+void sleep_on_doorbells(std::span<const Driven> calls, std::chrono::nanoseconds longest,
+                        const std::function<bool()>& still_nothing) {
   std::vector<std::uint32_t> tickets(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i)
     if (!calls[i].finished) tickets[i] = calls[i].doorbell->arm();
@@ -96,7 +100,8 @@ bool only_rings(std::span<const Driven> calls) {
 
 }  // namespace
 
-void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds longest, const std::function<bool()>& still_nothing) {
+void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds longest,
+                      const std::function<bool()>& still_nothing) {
   if (only_rings(calls)) {
     link::Doorbell& doorbell = *calls[0].doorbell;
     const std::uint32_t ticket = doorbell.arm();

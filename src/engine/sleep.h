@@ -12,6 +12,7 @@ namespace shoal::engine {
 
 // Sleeps until something may have moved, at most `longest`. `still_nothing` is asked once after the doorbells are armed (a peer
 // that publishes later will ring); false means: do not sleep.
-void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds longest, const std::function<bool()>& still_nothing);
+void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds longest,
+                      const std::function<bool()>& still_nothing);
 
 }  // namespace shoal::engine

@@ -77,7 +77,8 @@ bool Track::do_copy(const Step& step) {
   std::byte* target = write_to(step.target, part(step.target));
   const device::MapFn map = step.final ? job_->kernels->load_input_final : job_->kernels->load_input;
   if (step.source.buffer == Buffer::input) {
-    if (source != target || job_->scales_input || step.final) map({target, nullptr, job_->stream_stores}, source, n.elements, job_->call.scale);
+    if (source != target || job_->scales_input || step.final)
+      map({target, nullptr, job_->stream_stores}, source, n.elements, job_->call.scale);
   } else {
     device::copy({target, nullptr, job_->stream_stores}, {source, n.size.value});
   }
@@ -126,8 +127,8 @@ bool Track::do_recv_reduce(const Step& step) {
   if (in == nullptr) return false;
   const Message* message = arrived(*in, {step.from.at(iteration_)}, n.size);
   if (message == nullptr) return false;
-  combine(step)({write_to(step.target, n), nullptr, job_->stream_stores}, read_from(step.source, n), message->payload.data(), n.elements,
-                job_->call.scale);
+  combine(step)({write_to(step.target, n), nullptr, job_->stream_stores}, read_from(step.source, n), message->payload.data(),
+                n.elements, job_->call.scale);
   in->release();
   return true;
 }
@@ -199,8 +200,8 @@ Link* Track::link_to(Rank peer) {
   return link;
 }
 
-// A link may need both ends to ask for it. In a ring everyone's first step is about the next rank: whoever asked only for the link
-// that it waits for would wait for a rank that asks for another one.
+// A link may need both ends to ask for it. In a ring everyone's first step is about the next rank: whoever asked only for the
+// link that it waits for would wait for a rank that asks for another one.
 void Track::ask_for_all_links() {
   asked_ = true;
   plan::for_each_step(*lane_, [this](const Step& step, std::int32_t i) {
@@ -230,11 +231,12 @@ const Message* Track::arrived(Link& in, Rank from, Bytes expected) {
   if (message == nullptr) return nullptr;
   if (message->tag == job_->tag && message->payload.size() == expected.value) [[likely]]
     return message;
-  failure_ = Status(Code::invalid_usage,
-                    fmt::format("{}: rank {} makes another call (its message has {} bytes, {} expected, and another signature): all ranks must "
-                                "make the same calls, with the same count, type and reduction, in the same order",
-                                describe(job_->call), from.value, message->payload.size(), expected.value),
-                    from);
+  failure_ = Status(
+      Code::invalid_usage,
+      fmt::format("{}: rank {} makes another call (its message has {} bytes, {} expected, and another signature): all ranks must "
+                  "make the same calls, with the same count, type and reduction, in the same order",
+                  describe(job_->call), from.value, message->payload.size(), expected.value),
+      from);
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane being run: the program counter of one lane over every n-th slice of a call, on a channel of its own. Several tracks of one
-// lane keep several slices in flight. advance() runs steps until one has to wait; it never blocks and allocates nothing.
+// A lane being run: the program counter of one lane over every n-th slice of a call, on a channel of its own. Several tracks of
+// one lane keep several slices in flight. advance() runs steps until one has to wait; it never blocks and allocates nothing.
 #pragma once
 
 #include <cstdint>

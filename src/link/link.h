@@ -83,12 +83,12 @@ class Link {
 // How a rank of a communicator is known to the others: the part of the agreed table that links need. Value type.
 struct PeerIdentity {
   Rank rank;
-  std::string host;             // host's name, for error texts
-  std::string host_id;          // same text: same machine (boot id, or NCCL_HOSTID)
-  std::uint64_t process = 0;    // same number and host_id: same process (random, drawn anew after a fork)
+  std::string host;           // host's name, for error texts
+  std::string host_id;        // same text: same machine (boot id, or NCCL_HOSTID)
+  std::uint64_t process = 0;  // same number and host_id: same process (random, drawn anew after a fork)
   std::int32_t pid = 0;
-  std::string address;          // "ip:port" or "[ip6]:port" of the TCP listener
-  std::string local_address;    // name of the abstract UNIX listener, empty if there is none
+  std::string address;        // "ip:port" or "[ip6]:port" of the TCP listener
+  std::string local_address;  // name of the abstract UNIX listener, empty if there is none
 };
 
 // One rank's own things that its links use. Outlives them.
@@ -105,9 +105,9 @@ struct Endpoint {
 
 // What a transport is like, as numbers; whoever chooses reads these. Estimates for an idle machine.
 struct Capabilities {
-  double latency_s = 0;        // of an empty message
-  double bandwidth_Bps = 0;    // of large messages, one direction
-  double overhead_s = 0;       // of the sender's and receiver's processors, each, a message
+  double latency_s = 0;      // of an empty message
+  double bandwidth_Bps = 0;  // of large messages, one direction
+  double overhead_s = 0;     // of the sender's and receiver's processors, each, a message
 };
 
 // What carries the handshake of a link: nothing (the two ends meet in this process), a UNIX stream, or a TCP stream.
@@ -134,7 +134,8 @@ class Transport {
   virtual bool reaches(const Endpoint& self, const PeerIdentity& peer) const = 0;
   // Starts one end of channel `channel` to `peer`. `stream` is the authenticated stream of the handshake (empty for
   // Carrier::none); `connecting` is true on the side that opened it (the lower rank).
-  virtual std::unique_ptr<Connection> connect(const Endpoint& self, const PeerIdentity& peer, int channel, Descriptor stream, bool connecting) = 0;
+  virtual std::unique_ptr<Connection> connect(const Endpoint& self, const PeerIdentity& peer, int channel, Descriptor stream,
+                                              bool connecting) = 0;
 };
 
 }  // namespace shoal::link

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How algorithms write plans: one function a verb, in the order in which things happen. Used while a plan is built, by one thread.
+// How algorithms write plans: one function a verb, in the order in which things happen. Used while a plan is built, by one
+// thread.
 //
 //   LaneBuilder lane;
 //   lane.send(next, input(mine));
@@ -14,7 +15,9 @@ namespace shoal::plan {
 
 class LaneBuilder {
  public:
-  void copy(Chunk source, Chunk target, bool final = false) { add({.op = Op::copy, .final = final, .source = source, .target = target}); }
+  void copy(Chunk source, Chunk target, bool final = false) {
+    add({.op = Op::copy, .final = final, .source = source, .target = target});
+  }
   void send(Rotating to, Chunk source) { add({.op = Op::send, .to = to, .source = source}); }
   void recv(Rotating from, Chunk target) { add({.op = Op::recv, .from = from, .target = target}); }
   void recv_reduce(Rotating from, Chunk source, Chunk target, bool final = false) {

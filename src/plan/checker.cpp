@@ -36,7 +36,7 @@ struct Cursor {
   int slice = 0;
   std::size_t loop = 0, step = 0;
   std::int32_t iteration = 0;
-  int executed = 0;  // steps, for messages
+  int executed = 0;               // steps, for messages
   std::optional<Value> received;  // by reference: a fused step has received, and has yet to send on
 };
 
@@ -68,7 +68,8 @@ class Run {
     for (std::size_t r = 0; r < plans_.size(); ++r) {
       const Plan& plan = plans_[r];
       if (plan.world.value != static_cast<std::int32_t>(plans_.size()) || plan.rank.value != static_cast<std::int32_t>(r))
-        return fail(Code::internal_error, "plan {} of {} says it is rank {} of {}", r, plans_.size(), plan.rank.value, plan.world.value);
+        return fail(Code::internal_error, "plan {} of {} says it is rank {} of {}", r, plans_.size(), plan.rank.value,
+                    plan.world.value);
       if (plan.chunks != plans_[0].chunks || plan.chunks < 1 || plan.lanes.size() != plans_[0].lanes.size())
         return fail(Code::internal_error, "rank {}: {} chunks in {} lanes, rank 0: {} in {}", r, plan.chunks, plan.lanes.size(),
                     plans_[0].chunks, plans_[0].lanes.size());
@@ -78,7 +79,8 @@ class Run {
 
   void prepare() {
     const auto chunks = static_cast<std::size_t>(plans_[0].chunks);
-    cells_.assign(plans_.size(), std::vector<std::vector<Cell>>(static_cast<std::size_t>(options_.slices), std::vector<Cell>(chunks)));
+    cells_.assign(plans_.size(),
+                  std::vector<std::vector<Cell>>(static_cast<std::size_t>(options_.slices), std::vector<Cell>(chunks)));
     cursors_.resize(plans_.size());
     for (std::size_t r = 0; r < plans_.size(); ++r) {
       cursors_[r].resize(plans_[r].lanes.size());
@@ -125,8 +127,8 @@ class Run {
 
   template <typename... Args>
   Status wrong(std::size_t r, const Step& step, const Cursor& at, fmt::format_string<Args...> format, Args&&... args) const {
-    return fail(Code::internal_error, "{} of {} ranks: rank {}, step {} ({}): {}", plans_[r].algorithm, plans_.size(), r, at.executed,
-                describe(step, at.iteration), fmt::format(format, std::forward<Args>(args)...));
+    return fail(Code::internal_error, "{} of {} ranks: rank {}, step {} ({}): {}", plans_[r].algorithm, plans_.size(), r,
+                at.executed, describe(step, at.iteration), fmt::format(format, std::forward<Args>(args)...));
   }
 
   // False: blocked.
@@ -175,7 +177,8 @@ class Run {
         return wrong(r, step, at, "chunk {} of {} does not exist", index, plans_[r].chunks);
     }
     const bool needs_source = step.op == Op::copy || step.op == Op::send || reduces(step.op);
-    const bool needs_target = step.op == Op::copy || step.op == Op::recv || step.op == Op::recv_reduce || step.op == Op::recv_copy_send;
+    const bool needs_target =
+        step.op == Op::copy || step.op == Op::recv || step.op == Op::recv_reduce || step.op == Op::recv_copy_send;
     if (needs_source != (step.source.buffer != Buffer::none)) return wrong(r, step, at, "the source is missing or too much");
     if (needs_target && step.target.buffer == Buffer::none) return wrong(r, step, at, "the target is missing");
     if (step.target.buffer == Buffer::input) return wrong(r, step, at, "writes into the input");
@@ -190,11 +193,13 @@ class Run {
     Cell& place = cell(r, at, step.source);
     const std::int32_t index = step.source.index.at(at.iteration);
     if (step.source.buffer == Buffer::input) {
-      if (options_.in_place && place.value.chunk >= 0) return wrong(r, step, at, "reads input[{}] after the output took its place", index);
+      if (options_.in_place && place.value.chunk >= 0)
+        return wrong(r, step, at, "reads input[{}] after the output took its place", index);
       return Value{index, Contributions(world(), Rank{static_cast<std::int32_t>(r)}), false};
     }
     if (place.value.chunk < 0) return wrong(r, step, at, "reads output[{}] before anything was written there", index);
-    if (place.lane != static_cast<int>(l)) return wrong(r, step, at, "lanes {} and {} both touch output[{}]", place.lane, l, index);
+    if (place.lane != static_cast<int>(l))
+      return wrong(r, step, at, "lanes {} and {} both touch output[{}]", place.lane, l, index);
     return place.value;
   }
 
@@ -212,14 +217,16 @@ class Run {
         value = arrived;
       } else {
         if (arrived.chunk != value.chunk) return wrong(r, step, at, "adds chunk {} to chunk {}", arrived.chunk, value.chunk);
-        if (const auto twice = value.from.common(arrived.from)) return wrong(r, step, at, "counts the input of rank {} twice", twice->value);
+        if (const auto twice = value.from.common(arrived.from))
+          return wrong(r, step, at, "counts the input of rank {} twice", twice->value);
         if (value.final || arrived.final) return wrong(r, step, at, "adds to a finished sum");
         value.from.add(arrived.from);
       }
     }
     const bool full = value.from.size() == world().value;
     if (step.final && (value.final || !full))
-      return wrong(r, step, at, "is marked final with {} of {} contributions{}", value.from.size(), world().value, value.final ? ", again" : "");
+      return wrong(r, step, at, "is marked final with {} of {} contributions{}", value.from.size(), world().value,
+                   value.final ? ", again" : "");
     if (reduces(step.op) && full && !step.final) return wrong(r, step, at, "completes the sum but is not marked final");
     value.final |= step.final;
     return value;
@@ -229,7 +236,8 @@ class Run {
     const std::int32_t index = target.index.at(at.iteration);
     if (value.chunk != index) return wrong(r, step, at, "puts chunk {} where chunk {} belongs", value.chunk, index);
     Cell& place = cell(r, at, target);
-    if (place.lane >= 0 && place.lane != static_cast<int>(l)) return wrong(r, step, at, "lanes {} and {} both touch output[{}]", place.lane, l, index);
+    if (place.lane >= 0 && place.lane != static_cast<int>(l))
+      return wrong(r, step, at, "lanes {} and {} both touch output[{}]", place.lane, l, index);
     // The lane knows that a referred message was taken once it has sent another on the same link.
     if (place.referred_by != nullptr && wires_[*place.referred_by].posted == place.message)
       return wrong(r, step, at, "overwrites output[{}] while a send to {} may still refer to it", index, place.referred_by->to);
@@ -257,21 +265,24 @@ class Run {
         if (!finished(r, l)) {
           const Cursor& at = cursors_[r][l];
           const Step& step = plans_[r].lanes[l].loops[at.loop].steps[at.step];
-          if (blocked.size() < 400) blocked += fmt::format("; rank {} at step {} ({})", r, at.executed, describe(step, at.iteration));
+          if (blocked.size() < 400)
+            blocked += fmt::format("; rank {} at step {} ({})", r, at.executed, describe(step, at.iteration));
         }
     if (!blocked.empty())
-      return fail(Code::internal_error, "{} of {} ranks: deadlock with {}{}", plans_[0].algorithm, plans_.size(),
-                  options_.links == LinkMode::by_reference ? "links that hold nothing" : fmt::format("{} credits", plans_[0].credits), blocked);
+      return fail(
+          Code::internal_error, "{} of {} ranks: deadlock with {}{}", plans_[0].algorithm, plans_.size(),
+          options_.links == LinkMode::by_reference ? "links that hold nothing" : fmt::format("{} credits", plans_[0].credits),
+          blocked);
     for (const auto& [id, wire] : wires_)
       if (!wire.values.empty())
-        return fail(Code::internal_error, "{} of {} ranks: rank {} never receives {} messages from rank {}", plans_[0].algorithm, plans_.size(), id.to,
-                    wire.values.size(), id.from);
+        return fail(Code::internal_error, "{} of {} ranks: rank {} never receives {} messages from rank {}", plans_[0].algorithm,
+                    plans_.size(), id.to, wire.values.size(), id.from);
     for (std::size_t r = 0; r < cells_.size(); ++r)
       for (const auto& slice : cells_[r])
         for (std::size_t c = 0; c < slice.size(); ++c)
           if (!slice[c].value.final)
-            return fail(Code::internal_error, "{} of {} ranks: output[{}] of rank {} ends with {} of {} contributions{}", plans_[0].algorithm,
-                        plans_.size(), c, r, slice[c].value.from.size(), world().value,
+            return fail(Code::internal_error, "{} of {} ranks: output[{}] of rank {} ends with {} of {} contributions{}",
+                        plans_[0].algorithm, plans_.size(), c, r, slice[c].value.from.size(), world().value,
                         slice[c].value.from.size() == world().value ? ", not marked final" : "");
     return {};
   }

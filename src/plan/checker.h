@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves a set of plans: runs all ranks' plans symbolically, where a value is a chunk's number and the set of ranks whose
-// contributions it holds. Plans are Kahn networks, so one run with the declared credits decides for every timing. Pure; any thread.
+// contributions it holds. Plans are Kahn networks, so one run with the declared credits decides for every timing. Pure; any
+// thread.
 //
 // Proven: every output chunk of every rank ends with each rank's contribution exactly once, at its own place, finished exactly
 // once (Step::final); no chunk index, peer or buffer is out of place; nothing is read before it was written, nor input after the

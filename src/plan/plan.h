@@ -96,8 +96,8 @@ struct Plan {
   Collective collective = Collective::all_reduce;
   World world;
   Rank rank;
-  std::int32_t chunks = 1;   // the vector is cut into this many; lengths differ by at most one element
-  std::int32_t credits = 1;  // messages a link must be able to hold for the plan to finish
+  std::int32_t chunks = 1;    // the vector is cut into this many; lengths differ by at most one element
+  std::int32_t credits = 1;   // messages a link must be able to hold for the plan to finish
   bool by_reference = false;  // also runs where a link holds nothing and a send refers to the sender's memory until it is taken
   std::vector<Lane> lanes;
 };

@@ -42,9 +42,9 @@ std::string processors(hwloc_topology_t topology) {
   const char* model = hwloc_obj_get_info_by_name(root, "CPUModel");
   if (const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0); package != nullptr && model == nullptr)
     model = hwloc_obj_get_info_by_name(package, "CPUModel");
-  return fmt::format("processors  {} cores, {} hardware threads allowed{}{}{}\n", count(topology, HWLOC_OBJ_CORE), count(topology, HWLOC_OBJ_PU),
-                     model != nullptr ? fmt::format(", {}", model) : "", cache_text(topology, HWLOC_OBJ_L2CACHE, "L2"),
-                     cache_text(topology, HWLOC_OBJ_L3CACHE, "L3"));
+  return fmt::format("processors  {} cores, {} hardware threads allowed{}{}{}\n", count(topology, HWLOC_OBJ_CORE),
+                     count(topology, HWLOC_OBJ_PU), model != nullptr ? fmt::format(", {}", model) : "",
+                     cache_text(topology, HWLOC_OBJ_L2CACHE, "L2"), cache_text(topology, HWLOC_OBJ_L3CACHE, "L3"));
 }
 
 std::string memory(hwloc_topology_t topology) {
@@ -70,7 +70,8 @@ std::string network() {
 
 std::string describe_machine() {
   const Topology topology = load();
-  const std::string machine = topology == nullptr ? "processors  unknown\nmemory      unknown\n" : processors(topology.get()) + memory(topology.get());
+  const std::string machine =
+      topology == nullptr ? "processors  unknown\nmemory      unknown\n" : processors(topology.get()) + memory(topology.get());
   return machine + network();
 }
 

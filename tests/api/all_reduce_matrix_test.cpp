@@ -22,8 +22,8 @@ struct Case {
 };
 
 std::string text_of(const Case& c) {
-  return std::string(name_of(c.type)) + " " + std::string(name_of(c.op)) + " x " + std::to_string(c.count) + (c.in_place ? " in place" : "") +
-         (c.shift != 0 ? " shifted by " + std::to_string(c.shift) : "");
+  return std::string(name_of(c.type)) + " " + std::string(name_of(c.op)) + " x " + std::to_string(c.count) +
+         (c.in_place ? " in place" : "") + (c.shift != 0 ? " shifted by " + std::to_string(c.shift) : "");
 }
 
 class Reduction {
@@ -34,8 +34,9 @@ class Reduction {
       return;
     }
     auto factor = testing::factor_of(c.type, ranks.rank);
-    wrong_ = testing::must(ncclRedOpCreatePreMulSum(&op_, factor.data(), static_cast<ncclDataType_t>(c.type), ncclScalarHostImmediate, comm),
-                           "ncclRedOpCreatePreMulSum");
+    wrong_ = testing::must(
+        ncclRedOpCreatePreMulSum(&op_, factor.data(), static_cast<ncclDataType_t>(c.type), ncclScalarHostImmediate, comm),
+        "ncclRedOpCreatePreMulSum");
     made_ = wrong_.empty();
   }
   ~Reduction() {
@@ -63,11 +64,13 @@ std::string run_case(const Case& c, const testing::Ranks& ranks, ncclComm_t comm
   if (!reduction.wrong().empty()) return reduction.wrong();
   const auto result = ncclAllReduce(input, output, c.count, static_cast<ncclDataType_t>(c.type), reduction.op(), comm, nullptr);
   if (std::string wrong = testing::must(result, "ncclAllReduce"); !wrong.empty()) return text_of(c) + ": " + wrong;
-  if (std::string wrong = testing::compare(c.type, c.op, ranks.world, output, c.count); !wrong.empty()) return text_of(c) + ": " + wrong;
+  if (std::string wrong = testing::compare(c.type, c.op, ranks.world, output, c.count); !wrong.empty())
+    return text_of(c) + ": " + wrong;
   if (!c.in_place && !std::equal(original.begin(), original.end(), input)) return text_of(c) + ": the input was changed";
   for (const auto* block : {&in, &out})
     for (std::size_t i = 0; i < kCanary; ++i)
-      if ((*block)[i] != std::byte{0xA5} || (*block)[block->size() - 1 - i] != std::byte{0xA5}) return text_of(c) + ": wrote beyond the buffer";
+      if ((*block)[i] != std::byte{0xA5} || (*block)[block->size() - 1 - i] != std::byte{0xA5})
+        return text_of(c) + ": wrote beyond the buffer";
   return "";
 }
 
@@ -122,7 +125,9 @@ TEST_CASE("all-reduce is exact with each algorithm forced", "[algorithms]") {
               if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
               for (std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{4099}, std::size_t{300001}})
                 for (bool in_place : {false, true})
-                  if (std::string wrong = run_case({DataType::float32, ReduceOp::sum, count, 0, in_place}, ranks, comm); !wrong.empty()) return wrong;
+                  if (std::string wrong = run_case({DataType::float32, ReduceOp::sum, count, 0, in_place}, ranks, comm);
+                      !wrong.empty())
+                    return wrong;
               return testing::must(ncclCommDestroy(comm), "ncclCommDestroy");
             }) == "");
       unsetenv("SHOAL_ALGO");

@@ -14,9 +14,12 @@ using testing::Ranks;
 
 // What a call must answer; "" if it does and the last error names every one of `words`.
 std::string answers(ncclResult_t expected, ncclResult_t result, std::vector<std::string> words = {}) {
-  if (result != expected) return std::string("expected ") + ncclGetErrorString(expected) + ", got " + ncclGetErrorString(result) + ": " + ncclGetLastError(nullptr);
+  if (result != expected)
+    return std::string("expected ") + ncclGetErrorString(expected) + ", got " + ncclGetErrorString(result) + ": " +
+           ncclGetLastError(nullptr);
   for (const std::string& word : words)
-    if (std::string(ncclGetLastError(nullptr)).find(word) == std::string::npos) return "\"" + word + "\" is missing in: " + ncclGetLastError(nullptr);
+    if (std::string(ncclGetLastError(nullptr)).find(word) == std::string::npos)
+      return "\"" + word + "\" is missing in: " + ncclGetLastError(nullptr);
   return "";
 }
 
@@ -31,10 +34,13 @@ std::string first(std::initializer_list<std::string> texts) {
 std::string still_right(ncclComm_t comm, int world, int rank) {
   std::vector<float> data(1000);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 97) + static_cast<float>(rank);
-  if (std::string wrong = testing::must(ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, nullptr), "all-reduce"); !wrong.empty())
+  if (std::string wrong =
+          testing::must(ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, nullptr), "all-reduce");
+      !wrong.empty())
     return wrong;
   for (std::size_t i = 0; i < data.size(); ++i)
-    if (data[i] != static_cast<float>(world) * static_cast<float>(i % 97) + static_cast<float>(world * (world - 1) / 2)) return "wrong sum at " + std::to_string(i);
+    if (data[i] != static_cast<float>(world) * static_cast<float>(i % 97) + static_cast<float>(world * (world - 1) / 2))
+      return "wrong sum at " + std::to_string(i);
   return "";
 }
 
@@ -59,19 +65,22 @@ TEST_CASE("api: wrong arguments are named, and the communicator stays usable") {
           };
           std::string wrong;
           if (ranks.rank == 0)
-            wrong = first({answers(ncclInvalidArgument, call(nullptr, b.data(), 4, ncclFloat, ncclSum, comm), {"sendbuff is NULL"}),
-                           answers(ncclInvalidArgument, call(a.data(), nullptr, 4, ncclFloat, ncclSum, comm), {"recvbuff is NULL"}),
-                           answers(ncclInvalidArgument, call(a.data(), b.data(), 4, 12, ncclSum, comm), {"datatype is 12"}),
-                           answers(ncclInvalidArgument, call(a.data(), b.data(), 4, -1, ncclSum, comm), {"datatype is -1"}),
-                           answers(ncclInvalidArgument, call(a.data(), b.data(), 4, ncclFloat, 5, comm), {"op is 5"}),
-                           answers(ncclInvalidArgument, call(a.data(), b.data(), static_cast<std::size_t>(-1), ncclFloat, ncclSum, comm), {"count is"}),
-                           answers(ncclInvalidArgument, call(a.data(), a.data() + 1, 4, ncclFloat, ncclSum, comm), {"overlap"}),
-                           answers(ncclInvalidArgument, call(a.data(), b.data(), 4, ncclFloat, ncclSum, nullptr), {"comm is NULL"}),
-                           answers(ncclInvalidArgument, ncclAllReduce(a.data(), b.data(), 4, ncclFloat, ncclSum, comm, reinterpret_cast<cudaStream_t>(&a)),
-                                   {"stream"}),
-                           answers(ncclInvalidArgument, call(a.data(), b.data(), 0, 12, ncclSum, comm), {"datatype is 12"})});
-          return first({wrong, answers(ncclSuccess, call(nullptr, nullptr, 0, ncclFloat, ncclSum, comm)), still_right(comm, 2, ranks.rank),
-                        testing::must(ncclCommDestroy(comm), "destroy")});
+            wrong =
+                first({answers(ncclInvalidArgument, call(nullptr, b.data(), 4, ncclFloat, ncclSum, comm), {"sendbuff is NULL"}),
+                       answers(ncclInvalidArgument, call(a.data(), nullptr, 4, ncclFloat, ncclSum, comm), {"recvbuff is NULL"}),
+                       answers(ncclInvalidArgument, call(a.data(), b.data(), 4, 12, ncclSum, comm), {"datatype is 12"}),
+                       answers(ncclInvalidArgument, call(a.data(), b.data(), 4, -1, ncclSum, comm), {"datatype is -1"}),
+                       answers(ncclInvalidArgument, call(a.data(), b.data(), 4, ncclFloat, 5, comm), {"op is 5"}),
+                       answers(ncclInvalidArgument,
+                               call(a.data(), b.data(), static_cast<std::size_t>(-1), ncclFloat, ncclSum, comm), {"count is"}),
+                       answers(ncclInvalidArgument, call(a.data(), a.data() + 1, 4, ncclFloat, ncclSum, comm), {"overlap"}),
+                       answers(ncclInvalidArgument, call(a.data(), b.data(), 4, ncclFloat, ncclSum, nullptr), {"comm is NULL"}),
+                       answers(ncclInvalidArgument,
+                               ncclAllReduce(a.data(), b.data(), 4, ncclFloat, ncclSum, comm, reinterpret_cast<cudaStream_t>(&a)),
+                               {"stream"}),
+                       answers(ncclInvalidArgument, call(a.data(), b.data(), 0, 12, ncclSum, comm), {"datatype is 12"})});
+          return first({wrong, answers(ncclSuccess, call(nullptr, nullptr, 0, ncclFloat, ncclSum, comm)),
+                        still_right(comm, 2, ranks.rank), testing::must(ncclCommDestroy(comm), "destroy")});
         }) == "");
 }
 
@@ -86,8 +95,10 @@ TEST_CASE("api: wrong ways to make a communicator are refused") {
                         answers(ncclInvalidArgument, ncclCommInitRank(&comm, 2, id, 2), {"rank is 2", "0 .. 1"}),
                         answers(ncclInvalidArgument, ncclCommInitRank(&comm, 2, id, -1), {"rank is -1"}),
                         answers(ncclInvalidArgument, ncclCommInitRank(nullptr, 1, id, 0), {"comm is NULL"}),
-                        answers(ncclInvalidArgument, ncclCommInitRank(&comm, 1, zero, 0)), answers(ncclInvalidArgument, ncclGetUniqueId(nullptr)),
-                        answers(ncclInvalidArgument, ncclCommInitAll(&comm, 0, nullptr), {"ndev is 0"}), comm == nullptr ? "" : "comm was touched"});
+                        answers(ncclInvalidArgument, ncclCommInitRank(&comm, 1, zero, 0)),
+                        answers(ncclInvalidArgument, ncclGetUniqueId(nullptr)),
+                        answers(ncclInvalidArgument, ncclCommInitAll(&comm, 0, nullptr), {"ndev is 0"}),
+                        comm == nullptr ? "" : "comm was touched"});
         }) == "");
 }
 
@@ -97,13 +108,16 @@ TEST_CASE("api: a destroyed, aborted or foreign handle is recognised") {
           if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
           int n = 0;
           std::vector<char> foreign(4096);
-          if (std::string wrong = first({answers(ncclSuccess, ncclCommCount(comm, &n)), n == 2 ? "" : "count", answers(ncclSuccess, ncclCommUserRank(comm, &n)),
-                                         n == ranks.rank ? "" : "rank", answers(ncclSuccess, ncclCommCuDevice(comm, &n)),
-                                         answers(ncclInvalidArgument, ncclCommCount(comm, nullptr), {"count is NULL"}), answers(ncclSuccess, ncclCommDestroy(nullptr)),
-                                         answers(ncclSuccess, ncclCommAbort(nullptr)), answers(ncclSuccess, ncclCommDestroy(comm)),
-                                         answers(ncclInvalidArgument, ncclCommDestroy(comm), {"not a live communicator"}),
-                                         answers(ncclInvalidArgument, ncclCommAbort(comm)), answers(ncclInvalidArgument, ncclCommCount(comm, &n)),
-                                         answers(ncclInvalidArgument, ncclCommDestroy(reinterpret_cast<ncclComm_t>(foreign.data())))});
+          if (std::string wrong =
+                  first({answers(ncclSuccess, ncclCommCount(comm, &n)), n == 2 ? "" : "count",
+                         answers(ncclSuccess, ncclCommUserRank(comm, &n)), n == ranks.rank ? "" : "rank",
+                         answers(ncclSuccess, ncclCommCuDevice(comm, &n)),
+                         answers(ncclInvalidArgument, ncclCommCount(comm, nullptr), {"count is NULL"}),
+                         answers(ncclSuccess, ncclCommDestroy(nullptr)), answers(ncclSuccess, ncclCommAbort(nullptr)),
+                         answers(ncclSuccess, ncclCommDestroy(comm)),
+                         answers(ncclInvalidArgument, ncclCommDestroy(comm), {"not a live communicator"}),
+                         answers(ncclInvalidArgument, ncclCommAbort(comm)), answers(ncclInvalidArgument, ncclCommCount(comm, &n)),
+                         answers(ncclInvalidArgument, ncclCommDestroy(reinterpret_cast<ncclComm_t>(foreign.data())))});
               !wrong.empty())
             return wrong;
           (void)other;
@@ -115,17 +129,20 @@ TEST_CASE("api: ncclCommInitAll makes ranks of this thread, driven together in g
   CHECK(testing::in_child({}, 60, []() -> std::string {
           for (int world : {1, 2, 3, 5, 8}) {
             std::vector<ncclComm_t> comms(static_cast<std::size_t>(world));
-            if (std::string wrong = testing::must(ncclCommInitAll(comms.data(), world, nullptr), "init all"); !wrong.empty()) return wrong;
+            if (std::string wrong = testing::must(ncclCommInitAll(comms.data(), world, nullptr), "init all"); !wrong.empty())
+              return wrong;
             for (std::size_t count : {std::size_t{1}, std::size_t{100000}}) {
               std::vector<std::vector<std::int64_t>> data(comms.size(), std::vector<std::int64_t>(count));
               for (std::size_t r = 0; r < comms.size(); ++r)
                 for (std::size_t i = 0; i < count; ++i) data[r][i] = static_cast<std::int64_t>(i % 97 + r);
               ncclGroupStart();
-              for (std::size_t r = 0; r < comms.size(); ++r) ncclAllReduce(data[r].data(), data[r].data(), count, ncclInt64, ncclSum, comms[r], nullptr);
+              for (std::size_t r = 0; r < comms.size(); ++r)
+                ncclAllReduce(data[r].data(), data[r].data(), count, ncclInt64, ncclSum, comms[r], nullptr);
               if (std::string wrong = testing::must(ncclGroupEnd(), "group"); !wrong.empty()) return wrong;
               for (const auto& mine : data)
                 for (std::size_t i = 0; i < count; ++i)
-                  if (mine[i] != world * static_cast<std::int64_t>(i % 97) + world * (world - 1) / 2) return "wrong sum, world " + std::to_string(world);
+                  if (mine[i] != world * static_cast<std::int64_t>(i % 97) + world * (world - 1) / 2)
+                    return "wrong sum, world " + std::to_string(world);
             }
             for (ncclComm_t comm : comms)
               if (std::string wrong = testing::must(ncclCommDestroy(comm), "destroy"); !wrong.empty()) return wrong;
@@ -141,11 +158,13 @@ TEST_CASE("api: a reduction made by the user may go right after the call, belong
           ncclRedOp_t op;
           float factor = static_cast<float>(ranks.rank + 1);
           float value = 2;
-          std::string wrong = testing::must(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat, ncclScalarHostImmediate, comm), "create");
+          std::string wrong =
+              testing::must(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat, ncclScalarHostImmediate, comm), "create");
           if (!wrong.empty()) return wrong;
           factor = 1000;  // was read at creation
           std::vector<double> doubles(4);
-          wrong = answers(ncclInvalidArgument, ncclAllReduce(doubles.data(), doubles.data(), 4, ncclDouble, op, comm, nullptr), {"float32", "float64"});
+          wrong = answers(ncclInvalidArgument, ncclAllReduce(doubles.data(), doubles.data(), 4, ncclDouble, op, comm, nullptr),
+                          {"float32", "float64"});
           if (!wrong.empty()) return wrong;
           ncclGroupStart();
           ncclAllReduce(&value, &value, 1, ncclFloat, op, comm, nullptr);
@@ -156,7 +175,8 @@ TEST_CASE("api: a reduction made by the user may go right after the call, belong
           ncclRedOp_t late;
           float now = 1, two = 2;
           wrong = first({answers(ncclInvalidArgument, ncclAllReduce(&value, &value, 1, ncclFloat, op, comm, nullptr), {"op is"}),
-                         answers(ncclInvalidArgument, ncclRedOpDestroy(op, comm)), answers(ncclInvalidArgument, ncclRedOpDestroy(ncclSum, comm), {"built in"}),
+                         answers(ncclInvalidArgument, ncclRedOpDestroy(op, comm)),
+                         answers(ncclInvalidArgument, ncclRedOpDestroy(ncclSum, comm), {"built in"}),
                          testing::must(ncclRedOpCreatePreMulSum(&late, &now, ncclFloat, ncclScalarDevice, comm), "create")});
           if (!wrong.empty()) return wrong;
           now = 5;  // is read when the call runs
@@ -178,7 +198,8 @@ TEST_CASE("api: configurations of older, newer and broken callers") {
           };
           // A config 24 bytes short that ends at an unreadable page.
           const std::size_t page = 4096, shorter = sizeof(ncclConfig_t) - 24;
-          auto* block = static_cast<std::byte*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+          auto* block =
+              static_cast<std::byte*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
           mprotect(block + page, page, PROT_NONE);
           ncclConfig_t whole = NCCL_CONFIG_INITIALIZER;
           whole.size = shorter;
@@ -186,7 +207,8 @@ TEST_CASE("api: configurations of older, newer and broken callers") {
           auto* small = reinterpret_cast<ncclConfig_t*>(block + page - shorter);
           std::memcpy(static_cast<void*>(small), &whole, shorter);
 
-          ncclConfig_t good = NCCL_CONFIG_INITIALIZER, magic = good, empty = good, bad_blocking = good, bad_ctas = good, old = good;
+          ncclConfig_t good = NCCL_CONFIG_INITIALIZER, magic = good, empty = good, bad_blocking = good, bad_ctas = good,
+                       old = good;
           magic.magic = 1;
           empty.size = 0;
           bad_blocking.blocking = 7;
@@ -200,9 +222,11 @@ TEST_CASE("api: configurations of older, newer and broken callers") {
           } larger{NCCL_CONFIG_INITIALIZER, {}};
           larger.known.size = sizeof larger;
           larger.known.version = NCCL_VERSION(2, 31, 0);
-          return first({answers(ncclSuccess, try_config(small)), answers(ncclSuccess, try_config(nullptr)), answers(ncclSuccess, try_config(&good)),
-                        answers(ncclSuccess, try_config(&old)), answers(ncclSuccess, try_config(&larger.known)),
-                        answers(ncclInvalidArgument, try_config(&magic), {"magic"}), answers(ncclInvalidArgument, try_config(&empty), {"size is 0"}),
+          return first({answers(ncclSuccess, try_config(small)), answers(ncclSuccess, try_config(nullptr)),
+                        answers(ncclSuccess, try_config(&good)), answers(ncclSuccess, try_config(&old)),
+                        answers(ncclSuccess, try_config(&larger.known)),
+                        answers(ncclInvalidArgument, try_config(&magic), {"magic"}),
+                        answers(ncclInvalidArgument, try_config(&empty), {"size is 0"}),
                         answers(ncclInvalidArgument, try_config(&bad_blocking), {"blocking is 7"}),
                         answers(ncclInvalidArgument, try_config(&bad_ctas), {"minCTAs"})});
         }) == "");

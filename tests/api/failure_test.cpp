@@ -64,22 +64,22 @@ TEST_CASE("failure: a killed rank is named by all others within two seconds") {
   for (const char* transport : kTransports)
     for (std::size_t bytes : {std::size_t{8}, std::size_t{4} << 20}) {
       INFO(transport << ", " << bytes << " bytes");
-      CHECK(testing::as_processes(
-                4, testing::transport_variables(transport), 60,
-                [bytes](const Ranks& ranks) -> std::string {
-                  ncclComm_t comm = nullptr;
-                  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
-                  if (ranks.rank == 2) {
-                    std::thread([] {
-                      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                      kill(getpid(), SIGKILL);
-                    }).detach();
-                  }
-                  const Ended ended = loop(comm, bytes, 100'000'000);
-                  if (std::string wrong = expect_named(ended, ncclRemoteError, "rank 2 "); !wrong.empty()) return wrong;
-                  return sticky(comm);
-                },
-                {2}) == "");
+      CHECK(testing::as_processes(4, testing::transport_variables(transport), 60,
+                                  [bytes](const Ranks& ranks) -> std::string {
+                                    ncclComm_t comm = nullptr;
+                                    if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+                                    if (ranks.rank == 2) {
+                                      std::thread([] {
+                                        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                                        kill(getpid(), SIGKILL);
+                                      }).detach();
+                                    }
+                                    const Ended ended = loop(comm, bytes, 100'000'000);
+                                    if (std::string wrong = expect_named(ended, ncclRemoteError, "rank 2 "); !wrong.empty())
+                                      return wrong;
+                                    return sticky(comm);
+                                  },
+                                  {2}) == "");
     }
   CHECK(testing::shared_memory_names() == names_before);
 }
@@ -87,32 +87,32 @@ TEST_CASE("failure: a killed rank is named by all others within two seconds") {
 TEST_CASE("failure: a rank that exits without goodbye is named") {
   for (const char* transport : kTransports) {
     INFO(transport);
-    CHECK(testing::as_processes(
-              3, testing::transport_variables(transport), 60,
-              [](const Ranks& ranks) -> std::string {
-                ncclComm_t comm = nullptr;
-                if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
-                const Ended ended = loop(comm, 1024, ranks.rank == 1 ? 10 : 100'000'000);
-                if (ranks.rank == 1) _exit(0);
-                if (std::string wrong = expect_named(ended, ncclRemoteError, "rank 1 "); !wrong.empty()) return wrong;
-                return sticky(comm);
-              },
-              {1}) == "");
+    CHECK(testing::as_processes(3, testing::transport_variables(transport), 60,
+                                [](const Ranks& ranks) -> std::string {
+                                  ncclComm_t comm = nullptr;
+                                  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+                                  const Ended ended = loop(comm, 1024, ranks.rank == 1 ? 10 : 100'000'000);
+                                  if (ranks.rank == 1) _exit(0);
+                                  if (std::string wrong = expect_named(ended, ncclRemoteError, "rank 1 "); !wrong.empty())
+                                    return wrong;
+                                  return sticky(comm);
+                                },
+                                {1}) == "");
   }
 }
 
 TEST_CASE("failure: the process that made the unique id may die too") {
-  CHECK(testing::as_processes(
-            3, {}, 60,
-            [](const Ranks& ranks) -> std::string {
-              ncclComm_t comm = nullptr;
-              if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
-              const Ended ended = loop(comm, 1024, ranks.rank == 0 ? 10 : 100'000'000);
-              if (ranks.rank == 0) kill(getpid(), SIGKILL);
-              if (std::string wrong = expect_named(ended, ncclRemoteError, "rank 0"); !wrong.empty()) return wrong;
-              return sticky(comm);
-            },
-            {0}) == "");
+  CHECK(testing::as_processes(3, {}, 60,
+                              [](const Ranks& ranks) -> std::string {
+                                ncclComm_t comm = nullptr;
+                                if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+                                const Ended ended = loop(comm, 1024, ranks.rank == 0 ? 10 : 100'000'000);
+                                if (ranks.rank == 0) kill(getpid(), SIGKILL);
+                                if (std::string wrong = expect_named(ended, ncclRemoteError, "rank 0"); !wrong.empty())
+                                  return wrong;
+                                return sticky(comm);
+                              },
+                              {0}) == "");
 }
 
 TEST_CASE("failure: abort from another thread frees the blocked call, and the others learn who aborted") {
@@ -127,7 +127,9 @@ TEST_CASE("failure: abort from another thread frees the blocked call, and the ot
             }
             if (ranks.rank == 1) {
               const Ended ended = loop(comm, 4096, 1);
-              return ended.result == ncclRemoteError && ended.text.find("rank 0") != std::string::npos ? sticky(comm) : "rank 1 got: " + ended.text;
+              return ended.result == ncclRemoteError && ended.text.find("rank 0") != std::string::npos
+                         ? sticky(comm)
+                         : "rank 1 got: " + ended.text;
             }
             std::atomic<double> took{-1};
             std::thread aborter([&] {
@@ -152,7 +154,8 @@ TEST_CASE("failure: ranks that make different calls are told, and the input is n
     ncclRedOp_t op;
   };
   const Odd usual{"usual", 512, ncclFloat, ncclSum};
-  for (const Odd& odd : {Odd{"count", 128, ncclFloat, ncclSum}, Odd{"type", 512, ncclInt32, ncclSum}, Odd{"reduction", 512, ncclFloat, ncclMax}})
+  for (const Odd& odd :
+       {Odd{"count", 128, ncclFloat, ncclSum}, Odd{"type", 512, ncclInt32, ncclSum}, Odd{"reduction", 512, ncclFloat, ncclMax}})
     for (const char* transport : {"threads", "shm", "tcp"}) {
       INFO(odd.what << " over " << transport);
       CHECK(testing::run_ranks(transport, 4, 60, [&](const Ranks& ranks) -> std::string {
@@ -185,7 +188,8 @@ TEST_CASE("failure: a rank that never comes makes the others time out, naming wh
               return testing::must(ncclCommAbort(comm), "abort");
             }
             const Ended ended = loop(comm, 64, 1);
-            if (ended.result != ncclSystemError || ended.text.find("nothing from rank 1 for 0.5 s") == std::string::npos || ended.text.find("#4") == std::string::npos)
+            if (ended.result != ncclSystemError || ended.text.find("nothing from rank 1 for 0.5 s") == std::string::npos ||
+                ended.text.find("#4") == std::string::npos)
               return "got: " + ended.text;
             return sticky(comm);
           }) == "");
@@ -209,7 +213,8 @@ TEST_CASE("failure: orderly leaving while others still read what was sent is no 
 TEST_CASE("failure: a rank that cannot open its sockets fails the initialisation of all, by name") {
   CHECK(testing::as_processes(3, {{"SHOAL_TIMEOUT_MS", "20000"}}, 60, [](const Ranks& ranks) -> std::string {
           if (ranks.rank == 1) {
-            const rlimit few{static_cast<rlim_t>(testing::open_descriptors() + 4), static_cast<rlim_t>(testing::open_descriptors() + 4)};
+            const rlimit few{static_cast<rlim_t>(testing::open_descriptors() + 4),
+                             static_cast<rlim_t>(testing::open_descriptors() + 4)};
             setrlimit(RLIMIT_NOFILE, &few);
           }
           ncclComm_t comm = nullptr;

@@ -61,7 +61,8 @@ TEST_CASE("group: an argument error is returned at once and by the end, nothing 
           float x[2] = {1, 2};
           ncclGroupStart();
           ncclAllReduce(&x[0], &x[0], 1, ncclFloat, ncclSum, comms[0], nullptr);
-          if (ncclAllReduce(nullptr, &x[1], 1, ncclFloat, ncclSum, comms[1], nullptr) != ncclInvalidArgument) return "the NULL was accepted";
+          if (ncclAllReduce(nullptr, &x[1], 1, ncclFloat, ncclSum, comms[1], nullptr) != ncclInvalidArgument)
+            return "the NULL was accepted";
           if (ncclGroupEnd() != ncclInvalidArgument) return "the end forgot the error";
           if (x[0] != 1) return "part of the group ran";
           ncclGroupStart();

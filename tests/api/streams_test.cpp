@@ -32,7 +32,8 @@ TEST_CASE("streams: work runs in order, queries and waits tell the truth") {
   for (int i = 0; i < 100; ++i) appends.push_back({&order, i});
   REQUIRE(shoalStreamLaunch(stream, wait_for, &go) == ncclSuccess);
   for (Append& each : appends)
-    shoalStreamLaunch(stream, [](void* a) { static_cast<Append*>(a)->to->push_back(static_cast<Append*>(a)->value); }, &each);
+    shoalStreamLaunch(
+        stream, [](void* a) { static_cast<Append*>(a)->to->push_back(static_cast<Append*>(a)->value); }, &each);
   CHECK(shoalStreamQuery(stream) == ncclInProgress);
   go = true;
   CHECK(shoalStreamSynchronize(stream) == ncclSuccess);
@@ -55,11 +56,13 @@ TEST_CASE("streams: an event carries order from one stream to another") {
   std::atomic<bool> go{false};
   std::atomic<int> at{0};
   shoalStreamLaunch(first, wait_for, &go);
-  shoalStreamLaunch(first, [](void* n) { static_cast<std::atomic<int>*>(n)->store(1); }, &at);
+  shoalStreamLaunch(
+      first, [](void* n) { static_cast<std::atomic<int>*>(n)->store(1); }, &at);
   CHECK(shoalEventRecord(event, first) == ncclSuccess);
   CHECK(shoalEventQuery(event) == ncclInProgress);
   CHECK(shoalStreamWaitEvent(second, event) == ncclSuccess);
-  shoalStreamLaunch(second, [](void* n) { static_cast<std::atomic<int>*>(n)->fetch_add(10); }, &at);
+  shoalStreamLaunch(
+      second, [](void* n) { static_cast<std::atomic<int>*>(n)->fetch_add(10); }, &at);
   CHECK(at.load() == 0);
   go = true;
   shoalEventRecord(later, second);
@@ -84,14 +87,20 @@ TEST_CASE("streams: collectives return at once, run in the order of issue, also 
             cudaStream_t streams[2];
             if (shoalStreamCreate(&streams[0]) != ncclSuccess || shoalStreamCreate(&streams[1]) != ncclSuccess) return "streams";
             std::vector<std::vector<double>> data;
-            for (std::size_t i = 0; i < 40; ++i) data.emplace_back(1 + (i * 7919) % 50000, static_cast<double>(ranks.rank) + static_cast<double>(i));
+            for (std::size_t i = 0; i < 40; ++i)
+              data.emplace_back(1 + (i * 7919) % 50000, static_cast<double>(ranks.rank) + static_cast<double>(i));
             for (std::size_t i = 0; i < data.size(); ++i)
-              if (std::string wrong = testing::must(ncclAllReduce(data[i].data(), data[i].data(), data[i].size(), ncclDouble, ncclSum, comm, streams[i % 2]), "call");
+              if (std::string wrong = testing::must(
+                      ncclAllReduce(data[i].data(), data[i].data(), data[i].size(), ncclDouble, ncclSum, comm, streams[i % 2]),
+                      "call");
                   !wrong.empty())
                 return wrong;
             double last = 1;
             // A blocking call takes its place behind what is on the streams.
-            if (std::string wrong = testing::must(ncclAllReduce(&last, &last, 1, ncclDouble, ncclSum, comm, nullptr), "blocking call"); !wrong.empty()) return wrong;
+            if (std::string wrong =
+                    testing::must(ncclAllReduce(&last, &last, 1, ncclDouble, ncclSum, comm, nullptr), "blocking call");
+                !wrong.empty())
+              return wrong;
             for (std::size_t i = 0; i < data.size(); ++i)
               for (double value : data[i])
                 if (value != 1 + 2 * static_cast<double>(i)) return "wrong sum in call " + std::to_string(i);

@@ -83,7 +83,8 @@ TEST_CASE("bootstrap: settings of a megabyte pass, more is refused, as is an ide
   const UniqueId id = new_id();
   link::PeerIdentity self = identity(0);
   const std::string most(1 << 20, 'x');
-  CHECK(bootstrap(id, Rank{0}, World{1}, self, most + "x", loopback_environment(), kLong).status().code() == Code::invalid_argument);
+  CHECK(bootstrap(id, Rank{0}, World{1}, self, most + "x", loopback_environment(), kLong).status().code() ==
+        Code::invalid_argument);
   self.host = std::string(257, 'h');
   CHECK(bootstrap(id, Rank{0}, World{1}, self, "", loopback_environment(), kLong).status().code() == Code::invalid_argument);
   const auto fits = bootstrap(id, Rank{0}, World{1}, identity(0), most, loopback_environment(), kLong);
@@ -201,7 +202,8 @@ TEST_CASE("NCCL_COMM_ID: rank 0 starts the service, others may come first, and t
     std::vector<std::thread> workers;
     for (const int rank : {2, 1, 0}) {
       workers.emplace_back([&, rank] {
-        all[static_cast<std::size_t>(rank)] = bootstrap(*id, Rank{rank}, World{3}, identity(rank), "settings of " + std::to_string(rank), environment, kLong);
+        all[static_cast<std::size_t>(rank)] =
+            bootstrap(*id, Rank{rank}, World{3}, identity(rank), "settings of " + std::to_string(rank), environment, kLong);
       });
       if (rank == 1) std::this_thread::sleep_for(50ms);
     }
@@ -233,6 +235,7 @@ TEST_CASE("NCCL_COMM_ID: a missing rank 0 is a timeout, a taken port a system er
 
 // In a process of its own, where no service of an earlier test lives on.
 TEST_CASE("bootstrap: two hundred communicators one after another leave no descriptor and no thread") {
+  if (!kChildrenMayStartThreads) return;
   Process process([](const Process::Say& say) {
     const auto round = [] {
       auto all = join_all(new_id(), {0, 1}, 2);
@@ -246,7 +249,8 @@ TEST_CASE("bootstrap: two hundred communicators one after another leave no descr
     const int thread_count = threads();
     for (int i = 0; i < 200; ++i)
       if (!round()) return say("one failed");
-    say(returns_to(descriptors, thread_count) ? "none left" : fmt::format("{} descriptors, {} threads", open_descriptors(), threads()));
+    say(returns_to(descriptors, thread_count) ? "none left"
+                                              : fmt::format("{} descriptors, {} threads", open_descriptors(), threads()));
   });
   CHECK(process.line() == "none left");
 }

@@ -175,6 +175,7 @@ void lead(const Process::Say& say, int world, const std::function<void(Control&)
 }
 
 TEST_CASE("control: the death of the process with the root service names its rank") {
+  if (!kChildrenMayStartThreads) return;
   Process root([](const Process::Say& say) { lead(say, 3, [](Control& control) { (void)wait_for_failure(control); }); });
   const UniqueId id = from_hex(root.line());
   auto others = join_all(id, {1, 2}, 3);
@@ -188,6 +189,7 @@ TEST_CASE("control: the death of the process with the root service names its ran
 }
 
 TEST_CASE("control: the death of the process with the root service during bootstrap is a remote error on all who wait") {
+  if (!kChildrenMayStartThreads) return;
   Process root([](const Process::Say& say) { lead(say, 4, [](Control&) {}); });
   const UniqueId id = from_hex(root.line());
   std::thread killer([&] {
@@ -202,6 +204,7 @@ TEST_CASE("control: the death of the process with the root service during bootst
 }
 
 TEST_CASE("control: the process with the root service may leave first; only if its rank said nothing is that a death") {
+  if (!kChildrenMayStartThreads) return;
   const bool says_bye = GENERATE(true, false);
   Process root([&](const Process::Say& say) {
     lead(say, 2, [&](Control& control) {
@@ -221,6 +224,7 @@ TEST_CASE("control: the process with the root service may leave first; only if i
 }
 
 TEST_CASE("control: a forked child leaves its parent's communicators alone, and may make its own") {
+  if (!kChildrenMayStartThreads) return;
   const UniqueId id = new_id();
   auto all = join_all(id, {0, 1}, 2);
   Process child([](const Process::Say& say) {

@@ -42,13 +42,21 @@ TEST_CASE("gathering: a contradiction names both ranks") {
       {other_version,
        "rank 1 (node1, pid 101) runs Shoal 0.2.0, rank 0 (node0, pid 100) runs Shoal 0.1.0: all ranks need the same version", 1},
       {record(1, 4),
-       "rank 1 (node1, pid 101) says that the communicator has 4 ranks, rank 0 (node0, pid 100) says 3: give all ranks the same number", 1},
+       "rank 1 (node1, pid 101) says that the communicator has 4 ranks, rank 0 (node0, pid 100) says 3: give all ranks the same "
+       "number",
+       1},
       {same_rank,
-       "two processes say that they are rank 0: rank 0 (node0, pid 100) and rank 0 (node0, pid 200); every rank needs a number of its own", 0},
+       "two processes say that they are rank 0: rank 0 (node0, pid 100) and rank 0 (node0, pid 200); every rank needs a number "
+       "of its own",
+       0},
       {record(3, 3),
-       "rank 3 (node3, pid 103) is not a rank of a communicator of 3 ranks: allowed are 0 to 2 (first to come was rank 0 (node0, pid 100))", 3},
+       "rank 3 (node3, pid 103) is not a rank of a communicator of 3 ranks: allowed are 0 to 2 (first to come was rank 0 (node0, "
+       "pid 100))",
+       3},
       {record(-1, 3),
-       "rank -1 (node-1, pid 99) is not a rank of a communicator of 3 ranks: allowed are 0 to 2 (first to come was rank 0 (node0, pid 100))", -1},
+       "rank -1 (node-1, pid 99) is not a rank of a communicator of 3 ranks: allowed are 0 to 2 (first to come was rank 0 "
+       "(node0, pid 100))",
+       -1},
   };
   for (const Case& wrong : cases) {
     Gathering gathering;

@@ -26,14 +26,24 @@ Variables operator+(Variables left, const Variables& right) {
 }
 
 const Variables kShoal = {{"SHOAL_RANK", "1"}, {"SHOAL_WORLD_SIZE", "3"}, {"SHOAL_JOB", "job-7"}};
-const Variables kTorchrun = {{"RANK", "5"},          {"WORLD_SIZE", "8"},       {"LOCAL_RANK", "1"},
-                             {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"},
-                             {"TORCHELASTIC_RUN_ID", "run"}, {"TORCHELASTIC_RESTART_COUNT", "2"}};
-const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
-                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}, {"PMIX_NAMESPACE", "1959198721"}};
-const Variables kMpich = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}, {"PMI_FD", "6"}};
-const Variables kSlurm = {{"SLURM_PROCID", "4"},  {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "3(x2),1"},
-                          {"SLURM_NODEID", "1"}, {"SLURM_JOB_ID", "77"},        {"SLURM_STEP_ID", "3"}, {"SLURM_NTASKS", "9"}};
+const Variables kTorchrun = {{"RANK", "5"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "4"},
+                             {"MASTER_ADDR", "node0"},
+                             {"MASTER_PORT", "29500"},
+                             {"TORCHELASTIC_RUN_ID", "run"},
+                             {"TORCHELASTIC_RESTART_COUNT", "2"}};
+const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "2"},
+                            {"OMPI_COMM_WORLD_SIZE", "4"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                            {"PMIX_NAMESPACE", "1959198721"}};
+const Variables kMpich = {
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}, {"PMI_FD", "6"}};
+const Variables kSlurm = {
+    {"SLURM_PROCID", "4"}, {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "3(x2),1"},
+    {"SLURM_NODEID", "1"}, {"SLURM_JOB_ID", "77"},        {"SLURM_STEP_ID", "3"}, {"SLURM_NTASKS", "9"}};
 
 std::string show(const Result<Launch>& launch) {
   if (!launch.is_ok()) return fmt::format("error {}: {}", static_cast<int>(launch.status().code()), launch.status().text());
@@ -65,13 +75,17 @@ TEST_CASE("detect_launch: some of torchrun's names are no launcher where another
 
 TEST_CASE("detect_launch: half-set variables are invalid usage that names them") {
   const std::pair<Variables, const char*> cases[] = {
-      {{{"SHOAL_RANK", "1"}}, "error 5: half a launch environment (shoal-run): SHOAL_RANK=1, SHOAL_WORLD_SIZE is not set; set both or none"},
-      {{{"SHOAL_WORLD_SIZE", "2"}}, "error 5: half a launch environment (shoal-run): SHOAL_RANK is not set, SHOAL_WORLD_SIZE=2; set both or none"},
+      {{{"SHOAL_RANK", "1"}},
+       "error 5: half a launch environment (shoal-run): SHOAL_RANK=1, SHOAL_WORLD_SIZE is not set; set both or none"},
+      {{{"SHOAL_WORLD_SIZE", "2"}},
+       "error 5: half a launch environment (shoal-run): SHOAL_RANK is not set, SHOAL_WORLD_SIZE=2; set both or none"},
       {{{"RANK", "1"}, {"WORLD_SIZE", "2"}},
-       "error 5: half a launch environment: RANK=1, WORLD_SIZE=2, LOCAL_RANK is not set; set all three (as torchrun does), or SHOAL_RANK and "
+       "error 5: half a launch environment: RANK=1, WORLD_SIZE=2, LOCAL_RANK is not set; set all three (as torchrun does), or "
+       "SHOAL_RANK and "
        "SHOAL_WORLD_SIZE"},
       {{{"LOCAL_RANK", "0"}},
-       "error 5: half a launch environment: RANK is not set, WORLD_SIZE is not set, LOCAL_RANK=0; set all three (as torchrun does), or "
+       "error 5: half a launch environment: RANK is not set, WORLD_SIZE is not set, LOCAL_RANK=0; set all three (as torchrun "
+       "does), or "
        "SHOAL_RANK and SHOAL_WORLD_SIZE"},
       {{{"OMPI_COMM_WORLD_SIZE", "2"}},
        "error 5: half a launch environment (openmpi): OMPI_COMM_WORLD_RANK is not set, OMPI_COMM_WORLD_SIZE=2; set both or none"},
@@ -130,8 +144,10 @@ TEST_CASE("detect_launch: Slurm counts only inside a step") {
   Variables shell = kSlurm;
   shell.erase("SLURM_STEP_ID");
   CHECK(show(detect(shell)) == "none 0/1 local 0/1 job '' at ''");
-  CHECK(show(detect(kSlurm + Variables{{"SLURM_STEP_ID", "4294967291"}})) == "none 0/1 local 0/1 job '' at ''");  // the batch script
-  CHECK(show(detect(kSlurm + Variables{{"SLURM_STEP_ID", "4294967290"}})) == "none 0/1 local 0/1 job '' at ''");  // an interactive shell
+  CHECK(show(detect(kSlurm + Variables{{"SLURM_STEP_ID", "4294967291"}})) ==
+        "none 0/1 local 0/1 job '' at ''");  // the batch script
+  CHECK(show(detect(kSlurm + Variables{{"SLURM_STEP_ID", "4294967290"}})) ==
+        "none 0/1 local 0/1 job '' at ''");  // an interactive shell
 }
 
 TEST_CASE("detect_launch: MPICH's names set by srun take the local ones from Slurm") {

@@ -149,6 +149,14 @@ TEST_CASE("launch_unique_id: a timeout names the missing at rank 0, and the plac
   CHECK(alone[0].find(" was not reached within 200 ms: ") != std::string::npos);
 }
 
+TEST_CASE("launch_unique_id: a timeout of ranks without a job's name says that their parents may differ") {
+  Launch launch = job("", 1, 2);
+  launch.job = fmt::format("parent {}.0", identity(0).pid);
+  const Status status = launch_unique_id(launch, loopback_environment(), 100).status();
+  CHECK(status.code() == Code::timeout);
+  CHECK(status.text().ends_with("SHOAL_JOB is not set, so only children of one parent process meet: set it alike on all ranks"));
+}
+
 TEST_CASE("launch_unique_id: ranks of several hosts need a place to meet") {
   Launch launch = job("hosts", 0, 4);
   launch.local_world = 2;

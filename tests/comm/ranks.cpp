@@ -11,7 +11,7 @@
 #include <utility>
 
 // Forked children of these tests start threads of their own, which the thread sanitizer does not expect.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "die_after_fork=0"; }
 
 namespace shoal::comm::testing {
 
@@ -42,10 +42,12 @@ UniqueId new_id() {
 }
 
 Result<Agreement> join(const UniqueId& id, int rank, int world, std::chrono::milliseconds timeout) {
-  return bootstrap(id, Rank{rank}, World{world}, identity(rank), "settings of " + std::to_string(rank), loopback_environment(), timeout);
+  return bootstrap(id, Rank{rank}, World{world}, identity(rank), "settings of " + std::to_string(rank), loopback_environment(),
+                   timeout);
 }
 
-std::vector<Result<Agreement>> join_all(const UniqueId& id, const std::vector<int>& ranks, int world, std::chrono::milliseconds timeout) {
+std::vector<Result<Agreement>> join_all(const UniqueId& id, const std::vector<int>& ranks, int world,
+                                        std::chrono::milliseconds timeout) {
   std::vector<Result<Agreement>> results;
   for (std::size_t i = 0; i < ranks.size(); ++i) results.emplace_back(Status(Code::internal_error, "did not run"));
   std::vector<std::thread> workers;
@@ -76,7 +78,8 @@ Status watch(Control& control, std::chrono::milliseconds how_long) {
 Status wait_for_failure(Control& control) { return watch(control, 10s); }
 
 std::string show(const Status& status) {
-  return fmt::format("{} culprit {}: {}", static_cast<int>(status.code()), status.culprit() ? status.culprit()->value : -1, status.text());
+  return fmt::format("{} culprit {}: {}", static_cast<int>(status.code()), status.culprit() ? status.culprit()->value : -1,
+                     status.text());
 }
 
 Process::Process(const std::function<void(const Say&)>& body) {

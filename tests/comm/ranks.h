@@ -33,6 +33,13 @@ Status watch(Control& control, std::chrono::milliseconds how_long);
 // "6 culprit 2: text"
 std::string show(const Status& status);
 
+// The thread sanitizer cannot follow a child of a process with threads that starts threads of its own.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kChildrenMayStartThreads = false;
+#else
+inline constexpr bool kChildrenMayStartThreads = true;
+#endif
+
 // A forked process. Its body's text goes to the parent line by line; no test macros inside.
 class Process {
  public:

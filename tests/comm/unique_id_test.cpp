@@ -23,7 +23,8 @@ UniqueId example(const std::string& address) {
 }
 
 TEST_CASE("unique id: what is encoded is decoded, whatever the address family") {
-  const std::string address = GENERATE("127.0.0.1:1", "10.200.3.4:65535", "[::1]:8080", "[2001:db8::1234]:443", "[fe80::1%eth0]:9");
+  const std::string address =
+      GENERATE("127.0.0.1:1", "10.200.3.4:65535", "[::1]:8080", "[2001:db8::1234]:443", "[fe80::1%eth0]:9");
   const UniqueId id = example(address);
   const Result<UniqueId> back = UniqueId::decode(id.encode());
   REQUIRE(back.is_ok());

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "plan/builder.h"
 #include "plan/all_plans.h"
+#include "plan/builder.h"
 
 using namespace shoal;
 using namespace shoal::plan;
@@ -60,8 +60,9 @@ TEST_CASE("checker: a deadlock names who waits for what") {
   for (Plan& plan : plans) plan.credits = 0;
   const Status status = check(plans);
   REQUIRE_FALSE(status.is_ok());
-  CHECK(status.text() ==
-        "ring of 2 ranks: deadlock with 0 credits; rank 0 at step 0 (send to 1: input[1]); rank 1 at step 0 (send to 0: input[0])");
+  CHECK(
+      status.text() ==
+      "ring of 2 ranks: deadlock with 0 credits; rank 0 at step 0 (send to 1: input[1]); rank 1 at step 0 (send to 0: input[0])");
 }
 
 TEST_CASE("checker: two lanes that write the same chunk are refused") {

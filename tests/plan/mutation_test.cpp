@@ -4,8 +4,8 @@
 #include <functional>
 #include <map>
 
-#include "plan/checker.h"
 #include "plan/all_plans.h"
+#include "plan/checker.h"
 
 using namespace shoal;
 using namespace shoal::plan;
@@ -35,10 +35,13 @@ bool other_peer(Rotating& peer, const Plan& plan) {
 }
 
 const Mutation kMutations[] = {
-    {"drop a step", [](Plan&, Loop& loop, std::size_t i) { return loop.steps.erase(loop.steps.begin() + static_cast<std::ptrdiff_t>(i)), true; }},
+    {"drop a step", [](Plan&, Loop& loop,
+                       std::size_t i) { return loop.steps.erase(loop.steps.begin() + static_cast<std::ptrdiff_t>(i)), true; }},
     {"repeat a step", [](Plan&, Loop& loop, std::size_t i) { return loop.steps.push_back(loop.steps[i]), true; }},
-    {"one iteration less", [](Plan&, Loop& loop, std::size_t) { return loop.iterations > 1 ? (--loop.iterations, true) : false; }},
-    {"one iteration more", [](Plan&, Loop& loop, std::size_t) { return loop.iterations > 1 ? (++loop.iterations, true) : false; }},
+    {"one iteration less",
+     [](Plan&, Loop& loop, std::size_t) { return loop.iterations > 1 ? (--loop.iterations, true) : false; }},
+    {"one iteration more",
+     [](Plan&, Loop& loop, std::size_t) { return loop.iterations > 1 ? (++loop.iterations, true) : false; }},
     {"swap the peer sent to",
      [](Plan& plan, Loop& loop, std::size_t i) { return sends(loop.steps[i].op) && other_peer(loop.steps[i].to, plan); }},
     {"swap the peer received from",
@@ -100,7 +103,8 @@ TEST_CASE("checker: every mutation of every step of every algorithm is caught") 
             for (std::size_t s = 0; s < good[r].lanes[0].loops[b].steps.size(); ++s) {
               auto plans = good;
               if (!mutation.apply(plans[r], plans[r].lanes[0].loops[b], s)) continue;
-              INFO(algorithm.name << ", world " << world << ", " << mutation.name << ", rank " << r << ", loop " << b << ", step " << s);
+              INFO(algorithm.name << ", world " << world << ", " << mutation.name << ", rank " << r << ", loop " << b << ", step "
+                                  << s);
               CHECK_FALSE(check_all_modes(plans).is_ok());
               ++caught[mutation.name];
             }

@@ -27,7 +27,8 @@ std::int64_t value_at(DataType type, ReduceOp op, int rank, std::size_t i) {
       return has_sign ? v - 8 : v;
     }
     case ReduceOp::avg:
-      if (type == DataType::int8 || type == DataType::int32 || type == DataType::int64) return -static_cast<std::int64_t>((i + 3 * r) % 7);
+      if (type == DataType::int8 || type == DataType::int32 || type == DataType::int64)
+        return -static_cast<std::int64_t>((i + 3 * r) % 7);
       return static_cast<std::int64_t>((i + 3 * r) % 7);
     case ReduceOp::sum: return (i + 3 * r) % 7 < 4 ? 1 : 0;
     case ReduceOp::premul_sum: return (i + 3 * r) % 7 < 2 ? 1 : 0;  // with factors up to 2 the sum stays at most 8
@@ -108,7 +109,8 @@ std::int64_t reduced(DataType type, ReduceOp op, int world, std::size_t i) {
 }
 
 void tile(std::vector<std::byte>& bytes, std::size_t period) {
-  for (std::size_t at = period; at < bytes.size(); at += period) std::memcpy(&bytes[at], bytes.data(), std::min(period, bytes.size() - at));
+  for (std::size_t at = period; at < bytes.size(); at += period)
+    std::memcpy(&bytes[at], bytes.data(), std::min(period, bytes.size() - at));
 }
 
 }  // namespace
@@ -147,12 +149,15 @@ std::string compare(DataType type, ReduceOp op, int world, const std::byte* outp
     for (std::size_t i = 0; i < count; ++i) {
       const double exact = static_cast<double>(reduced(type, op, world, i % kPeriod)) / world;
       const double unit = std::ldexp(1.0, std::ilogb(std::max(exact, 1.0 / 64)) - fraction_bits(type));
-      // Each of world-1 additions and the scaling round once: half a unit each; 2 units cover small worlds as they do in NCCL's tests.
+      // Each of world-1 additions and the scaling round once: half a unit each; 2 units cover small worlds as they do in NCCL's
+      // tests.
       const double allowed = unit * std::max(2.0, world / 2.0);
       if (!(std::abs(decode_float(type, output + i * width) - exact) <= allowed) && wrong++ == 0) first = i;
     }
   }
-  return wrong == 0 ? "" : std::to_string(wrong) + " of " + std::to_string(count) + " elements are wrong, the first is " + std::to_string(first);
+  return wrong == 0 ? ""
+                    : std::to_string(wrong) + " of " + std::to_string(count) + " elements are wrong, the first is " +
+                          std::to_string(first);
 }
 
 }  // namespace testing

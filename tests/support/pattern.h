@@ -16,8 +16,8 @@ std::vector<std::byte> input_of(shoal::DataType type, shoal::ReduceOp op, int ra
 // This rank's factor of a pre-multiplied sum, one element.
 std::vector<std::byte> factor_of(shoal::DataType type, int rank);
 
-// "" if `output` (count elements) is the reduction over `world` ranks' inputs: exactly, or for averages of floats within 2 units in
-// the last place; else the first wrong element and how many there are.
+// "" if `output` (count elements) is the reduction over `world` ranks' inputs: exactly, or for averages of floats within 2 units
+// in the last place; else the first wrong element and how many there are.
 std::string compare(shoal::DataType type, shoal::ReduceOp op, int world, const std::byte* output, std::size_t count);
 
 }  // namespace testing

@@ -51,7 +51,9 @@ Child start(const Variables& variables, const std::function<std::string()>& body
 // Reads the pipes until all are closed or time is up; then reaps, killing what still runs.
 std::vector<std::string> collect(std::vector<Child>& children, int seconds, const std::vector<int>& may_die) {
   const auto until = Clock::now() + std::chrono::seconds(seconds);
-  const auto some_open = [&] { return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.open; }); };
+  const auto some_open = [&] {
+    return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.open; });
+  };
   while (some_open() && Clock::now() < until) {
     std::vector<pollfd> set;
     for (const Child& child : children) set.push_back({child.open ? child.pipe : -1, POLLIN, 0});
@@ -71,7 +73,8 @@ std::vector<std::string> collect(std::vector<Child>& children, int seconds, cons
     Child& child = children[i];
     int status = 0;
     pid_t reaped = 0;
-    while ((reaped = waitpid(child.pid, &status, WNOHANG)) == 0 && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while ((reaped = waitpid(child.pid, &status, WNOHANG)) == 0 && Clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const bool late = reaped == 0;
     if (late) {
       kill(child.pid, SIGKILL);
@@ -81,7 +84,8 @@ std::vector<std::string> collect(std::vector<Child>& children, int seconds, cons
     std::string text = child.text;
     if (late) text += " [still running after " + std::to_string(seconds) + " s]";
     if (WIFSIGNALED(status) && !late) text += std::string(" [died of ") + strsignal(WTERMSIG(status)) + "]";
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && text.empty()) text = " [exit status " + std::to_string(WEXITSTATUS(status)) + "]";
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && text.empty())
+      text = " [exit status " + std::to_string(WEXITSTATUS(status)) + "]";
     const bool excused = std::find(may_die.begin(), may_die.end(), static_cast<int>(i)) != may_die.end();
     complaints.push_back(excused ? "" : text);
   }
@@ -146,12 +150,15 @@ std::string as_threads(int world, const Variables& variables, int seconds, const
   });
 }
 
-std::string run_ranks(const std::string& transport, int world, int seconds, const std::function<std::string(const Ranks&)>& body) {
+std::string run_ranks(const std::string& transport, int world, int seconds,
+                      const std::function<std::string(const Ranks&)>& body) {
   const Variables variables = transport_variables(transport);
   return transport == "threads" ? as_threads(world, variables, seconds, body) : as_processes(world, variables, seconds, body);
 }
 
-std::string init(const Ranks& ranks, ncclComm_t& comm) { return must(ncclCommInitRank(&comm, ranks.world, ranks.id, ranks.rank), "ncclCommInitRank"); }
+std::string init(const Ranks& ranks, ncclComm_t& comm) {
+  return must(ncclCommInitRank(&comm, ranks.world, ranks.id, ranks.rank), "ncclCommInitRank");
+}
 
 std::string must(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return "";
