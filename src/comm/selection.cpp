@@ -15,11 +15,10 @@ const algorithms::Algorithm& select(plan::Collective collective, Bytes size, Wor
   };
   if (!settings.algorithm.empty()) return named(settings.algorithm);
 
-  // Rounds against bytes, in bytes: a hand-over between ranks costs as much as moving `alpha` bytes. While every rank has a
-  // processor that is some 0.3 us; where a rank has to be woken, or TCP is between, some 6 us and more (at 10 GB/s).
+  // Rounds against bytes, in bytes: a hand-over between ranks costs as much as moving `alpha` bytes (measured: where the two
+  // algorithms take equal time). Least while every rank has a processor; more where ranks take turns; most over TCP.
   // A round of doubling copies n bytes and reduces n; a round of a ring passes n/p bytes on, half of the rounds reducing.
-  const bool quick = world.value <= settings.processors && !settings.shm_disable;
-  const double alpha = quick ? 3 << 10 : 64 << 10;
+  const double alpha = settings.shm_disable ? 64 << 10 : world.value > settings.processors ? 12 << 10 : 3 << 10;
   const auto p = static_cast<unsigned>(world.value);
   const double n = static_cast<double>(size.value);
   const double rounds = static_cast<double>(std::bit_width(p) - 1) + (std::has_single_bit(p) ? 0 : 2);

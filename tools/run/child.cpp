@@ -98,7 +98,7 @@ std::optional<Job> make_job(int ranks) {
 
 std::vector<std::string> rank_environment(const Job& job, int rank) {
   std::vector<std::string> ours = {fmt::format("SHOAL_RANK={}", rank),       fmt::format("SHOAL_WORLD_SIZE={}", job.ranks),
-                                   fmt::format("SHOAL_LOCAL_RANK={}", rank), fmt::format("SHOAL_LOCAL_SIZE={}", job.ranks),
+                                   fmt::format("SHOAL_LOCAL_RANK={}", rank), fmt::format("SHOAL_LOCAL_WORLD_SIZE={}", job.ranks),
                                    fmt::format("SHOAL_JOB={}", job.id),      fmt::format("SHOAL_SECRET={}", job.secret)};
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {

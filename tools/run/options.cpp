@@ -8,7 +8,7 @@ namespace shoal::run {
 namespace {
 
 constexpr const char* kExamples = R"(
-Each process finds SHOAL_RANK, SHOAL_WORLD_SIZE, SHOAL_LOCAL_RANK, SHOAL_LOCAL_SIZE, SHOAL_JOB and SHOAL_SECRET in its
+Each process finds SHOAL_RANK, SHOAL_WORLD_SIZE, SHOAL_LOCAL_RANK, SHOAL_LOCAL_WORLD_SIZE, SHOAL_JOB and SHOAL_SECRET in its
 environment. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all. When a rank fails the others are ended
 (SIGTERM, SIGKILL 3 s later); the exit code is that of the first failure, 128 + the signal's number for a signal. Standard
 input goes to rank 0 unless it is a terminal.
