@@ -61,9 +61,9 @@ struct Scratch {
 }  // namespace
 
 TEST_CASE("each rank finds its place, and all find the same job and secret") {
-  const auto done =
-      run_shell({"-n", "3", "--no-label"},
-                "echo $SHOAL_RANK $SHOAL_WORLD_SIZE $SHOAL_LOCAL_RANK $SHOAL_LOCAL_WORLD_SIZE; echo job $SHOAL_JOB $SHOAL_SECRET");
+  const auto done = run_shell(
+      {"-n", "3", "--no-label"},
+      "echo $SHOAL_RANK $SHOAL_WORLD_SIZE $SHOAL_LOCAL_RANK $SHOAL_LOCAL_WORLD_SIZE; echo job $SHOAL_JOB $SHOAL_SECRET");
   CHECK(done.code == 0);
   const auto lines = set_of_lines(done.out);
   REQUIRE(lines.size() == 4);
