@@ -284,6 +284,8 @@ void RootService::close_port() {
 // The process ends (or its service is stopped): the ranks in it that did not leave are lost to the others; what remains of the
 // others is told that the hub's silence means nothing.
 void RootService::say_goodbye() {
+  for (Member& member : members_) member.ready = true;
+  hear_members();  // a "bye" that is still on its way is no death
   for (Member& member : members_)
     if (member.same_process && !member.gone) lost(member);
   const Clock::time_point end = Clock::now() + kGoodbyeTime;

@@ -68,7 +68,7 @@ class Track {
   };
   Part part(const plan::Chunk& chunk) const;
   const std::byte* read_from(const plan::Chunk& chunk, const Part& part) const;
-  std::byte* write_to(const plan::Chunk& chunk, const Part& part) const;
+  std::byte* write_to(const Part& part) const;  // always the output: the checker has proven it
   device::CombineFn combine(const plan::Step& step) const;
 
   Links& links_;
