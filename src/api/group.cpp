@@ -95,6 +95,7 @@ Status run_initialisations(std::vector<Initialisation> work) {
   if (work.size() == 1) return work.front()();
   std::vector<Status> results(work.size());
   std::vector<std::thread> threads;
+  threads.reserve(work.size());
   for (std::size_t i = 0; i < work.size(); ++i) threads.emplace_back([&, i] { results[i] = work[i](); });
   for (std::thread& thread : threads) thread.join();
   const auto bad = std::find_if(results.begin(), results.end(), [](const Status& status) { return !status.is_ok(); });

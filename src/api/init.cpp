@@ -45,6 +45,7 @@ Status initialise_all(ncclComm_t* comms, int count, const int* devices) {
   std::vector<ncclComm_t> made(static_cast<std::size_t>(count), nullptr);
   std::vector<Status> results(made.size());
   std::vector<std::thread> threads;
+  threads.reserve(made.size());
   for (int i = 0; i < count; ++i)
     threads.emplace_back([&, i] {
       const auto at = static_cast<std::size_t>(i);

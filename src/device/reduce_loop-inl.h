@@ -61,10 +61,22 @@ HWY_INLINE void store_streaming([[maybe_unused]] D d, hn::Vec<D> v, std::byte* t
 #endif
 }
 
-// Fewer elements than one vector has: by way of full vectors on the stack.
+// Fewer elements than one vector has: masked where the instruction set can, else by way of full vectors on the stack.
 template <class D, class Op, class... Source>
 HWY_NOINLINE void transform_short(D d, Target to, std::size_t bytes, Op op, const Source*... source) {
   constexpr std::size_t kStep = hn::MaxLanes(D()) * sizeof(hn::TFromD<D>);
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(hn::TFromD<D>) >= 4) {
+    // Masked loads and stores touch only what the mask names. (By way of the stack every load would wait for the stores before
+    // it: the smallest messages are about a few nanoseconds.)
+    using T = hn::TFromD<D>;
+    const auto mask = hn::FirstN(d, bytes / sizeof(T));
+    const auto v = op(hn::MaskedLoad(mask, d, reinterpret_cast<const T*>(source))...);
+    if (to.also != nullptr) hn::BlendedStore(v, mask, d, static_cast<T*>(to.also));
+    hn::BlendedStore(v, mask, d, static_cast<T*>(to.out));
+    return;
+  }
+#endif
   struct Padded {
     Padded(const std::byte* from, std::size_t n) { std::memcpy(storage, from, n); }
     std::byte storage[kStep] = {};
