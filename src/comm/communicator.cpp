@@ -81,14 +81,15 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   plans_.resize(algorithms::all().size());
   plan_waiting(environment);
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
-            endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self), processors_allowed(), encode(settings_));
+            endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
+            processors_shared(agreement_.peers, endpoint_.self), encode(settings_));
   return {};
 }
 
 // Spinning pays while every rank of this host has a processor of its own; else whoever spins keeps off the rank it waits for.
 // There a few offers of the processor come before sleep: the next rank runs at once, where a wake-up takes several microseconds.
 void Communicator::plan_waiting(const Environment& environment) {
-  const bool crowded = ranks_here(agreement_.peers, endpoint_.self) > processors_allowed();
+  const bool crowded = ranks_here(agreement_.peers, endpoint_.self) > processors_shared(agreement_.peers, endpoint_.self);
   const auto chosen = environment.spin_us >= 0 ? std::chrono::microseconds(environment.spin_us) : crowded ? 0us : 200us;
   alone_ = {.spin = chosen, .yields = crowded ? kYields : 0, .timeout = std::chrono::milliseconds(environment.timeout_ms)};
   beside_compute_ = alone_;

@@ -2,9 +2,11 @@
 #include "comm/process.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sodium.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <mutex>
@@ -53,6 +55,19 @@ link::PeerIdentity identity_of_this_process(Rank rank, const Environment& enviro
   self.process = process_number();
   self.pid = getpid();
   return self;
+}
+
+int processors_shared(std::span<const link::PeerIdentity> ranks, const link::PeerIdentity& self) {
+  cpu_set_t all, one;
+  CPU_ZERO(&all);
+  const auto add = [&](pid_t pid) {
+    CPU_ZERO(&one);
+    if (sched_getaffinity(pid, sizeof one, &one) == 0) CPU_OR(&all, &all, &one);
+  };
+  add(0);
+  for (const link::PeerIdentity& rank : ranks)
+    if (rank.host_id == self.host_id && rank.pid != self.pid) add(rank.pid);
+  return std::max(1, CPU_COUNT(&all));
 }
 
 std::string random_name() { return fmt::format("shoal-{:016x}{:016x}", random64(), random64()); }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/settings.h"
 
-#include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
-#include <thread>
 
 #include "algorithms/algorithms.h"
 
@@ -24,13 +24,6 @@ bool parse(std::string_view text, std::int64_t low, std::int64_t high, std::int6
 
 }  // namespace
 
-int processors_allowed() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::thread::hardware_concurrency());
-  return CPU_COUNT(&set);
-}
-
 bool operator==(const Settings& a, const Settings& b) { return encode(a) == encode(b); }
 
 Result<Settings> make_settings(const Environment& environment) {
@@ -38,7 +31,7 @@ Result<Settings> make_settings(const Environment& environment) {
   if (environment.slice_bytes > 0) settings.tuning.slice = {static_cast<std::size_t>(environment.slice_bytes)};
   if (environment.in_flight > 0) settings.tuning.in_flight = static_cast<int>(environment.in_flight);
   if (environment.credits > 0) settings.credits = static_cast<int>(environment.credits);
-  settings.processors = processors_allowed();
+  settings.processors = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   settings.shm_disable = environment.shm_disable;
   settings.loopback_disable = environment.loopback_disable;
   settings.algorithm = environment.algo;

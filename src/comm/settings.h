@@ -21,9 +21,6 @@ struct Settings {
   friend bool operator==(const Settings&, const Settings&);
 };
 
-// Processors that this process may run on.
-int processors_allowed();
-
 // What this process would choose. invalid_argument for an algorithm that does not exist.
 Result<Settings> make_settings(const Environment& environment);
 

@@ -51,7 +51,7 @@ class Patience {
         if (now >= until_) turns_ = kOut;
       }
       if (turns_ < kOut) {
-        relax();
+        if (turns_ > kEagerTurns) relax();
         return true;
       }
     }
@@ -63,6 +63,7 @@ class Patience {
 
  private:
   static constexpr std::uint64_t kOut = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kEagerTurns = 32;  // a small message comes within so many; a pause would be a tenth of its time
   std::chrono::nanoseconds spin_{0};
   int yields_ = 0;
   std::uint64_t turns_ = 0;
