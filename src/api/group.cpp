@@ -11,8 +11,10 @@
 namespace shoal::api {
 namespace {
 
+// How deep the calling thread is in groups. Apart from the rest: a call outside any group asks for nothing else.
+constinit thread_local int depth = 0;
+
 struct Group {
-  int depth = 0;
   std::vector<Issued> calls;
   std::vector<Initialisation> initialisations;
   Status first_error;
@@ -126,7 +128,7 @@ Status end_outermost() {
 }  // namespace
 
 Status submit(Issued issued) {
-  if (group().depth > 0) {
+  if (depth > 0) {
     group().calls.push_back(std::move(issued));
     return {};
   }
@@ -137,14 +139,13 @@ Status submit(Issued issued) {
 }
 
 Status submit(Initialisation initialisation) {
-  if (group().depth == 0) return initialisation();
+  if (depth == 0) return initialisation();
   group().initialisations.push_back(std::move(initialisation));
   return {};
 }
 
 Status poison_group(Status status) {
-  Group& mine = group();
-  if (!status.is_ok() && mine.depth > 0 && mine.first_error.is_ok()) mine.first_error = status;
+  if (!status.is_ok() && depth > 0 && group().first_error.is_ok()) group().first_error = status;
   return status;
 }
 
@@ -153,15 +154,14 @@ Status poison_group(Status status) {
 extern "C" {
 
 ncclResult_t pncclGroupStart() {
-  ++shoal::api::group().depth;
+  ++shoal::api::depth;
   return ncclSuccess;
 }
 
 ncclResult_t pncclGroupEnd() {
   return shoal::api::guarded("ncclGroupEnd", [] {
-    if (shoal::api::group().depth == 0)
-      return shoal::fail(shoal::Code::invalid_usage, "there is no ncclGroupStart that this would end");
-    if (--shoal::api::group().depth > 0) return shoal::Status();
+    if (shoal::api::depth == 0) return shoal::fail(shoal::Code::invalid_usage, "there is no ncclGroupStart that this would end");
+    if (--shoal::api::depth > 0) return shoal::Status();
     return shoal::api::end_outermost();
   });
 }
