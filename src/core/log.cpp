@@ -4,6 +4,7 @@
 #include "core/log.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
 #include <unistd.h>
@@ -134,17 +135,29 @@ std::unique_ptr<Logger> make_logger(const Logger* parent) {
   return made;
 }
 
-// Never freed: threads may log until the very end of the process.
+// Never freed: threads may log until the very end of the process. One thread of a process makes its logger, which may empty the
+// file; the others wait for it. What a fork cuts short is the parent's, and the child makes its own.
 Logger& this_process() {
   static std::atomic<Logger*> current{nullptr};
-  Logger* seen = current.load(std::memory_order_acquire);
-  while (seen == nullptr || seen->pid != getpid()) {
-    std::unique_ptr<Logger> made = make_logger(seen);
-    made->parent.reset(seen);
-    if (current.compare_exchange_strong(seen, made.get(), std::memory_order_acq_rel)) return *made.release();
-    static_cast<void>(made->parent.release());  // another thread was first
+  static std::atomic<pid_t> maker{0};  // the process whose logger is made or being made
+  const pid_t pid = getpid();
+  for (;;) {
+    Logger* seen = current.load(std::memory_order_acquire);
+    if (seen != nullptr && seen->pid == pid) return *seen;
+    pid_t last = maker.load();
+    if (last != pid && maker.compare_exchange_strong(last, pid)) {
+      try {
+        std::unique_ptr<Logger> made = make_logger(seen);
+        made->parent.reset(seen);
+        current.store(made.get(), std::memory_order_release);
+        return *made.release();
+      } catch (...) {
+        maker.store(last);  // another thread may have more luck
+        throw;
+      }
+    }
+    sched_yield();
   }
-  return *seen;
 }
 
 // In UTC and by hand: the C library's calendar takes a lock that a fork could copy while it is held.
