@@ -1,20 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "algorithms/algorithms.h"
 
-#include "algorithms/all_reduce_recursive_doubling.h"
-#include "algorithms/all_reduce_ring.h"
+#include <algorithm>
 
 namespace shoal::algorithms {
 namespace {
 
 constexpr Algorithm kAlgorithms[] = {
-    {"ring", plan::Collective::all_reduce, "reduce-scatter then all-gather around a ring: 2(p-1) steps, 2(p-1)/p n bytes a rank",
-     all_reduce_ring},
-    {"recursive_doubling", plan::Collective::all_reduce,
-     "whole vectors swapped at doubling distances: log2 p steps, n log2 p bytes a rank", all_reduce_recursive_doubling},
+#define SHOAL_ALGORITHM(collective, name, function, summary) {#name, plan::Collective::collective, summary, function},
+#include "algorithms/table.inc"
+#undef SHOAL_ALGORITHM
 };
 
 }  // namespace
+
+plan::Plan Algorithm::build(plan::Request request) const {
+  request.collective = collective;
+  plan::Plan plan = function(request);
+  plan.algorithm = name;
+  plan.collective = collective;
+  plan.world = request.world;
+  plan.rank = request.rank;
+  plan.root = request.root;
+  return plan;
+}
+
+std::int32_t Algorithm::widest(plan::Request request) const {
+  std::int32_t most = 1;
+  for (std::int32_t r = 0; r < request.world.value; ++r) {
+    request.rank = {r};
+    most = std::max(most, plan::widest(build(request)));
+  }
+  return most;
+}
 
 std::span<const Algorithm> all() { return kAlgorithms; }
 

@@ -14,50 +14,39 @@
 //
 // Cost: log2 p rounds of n bytes (+2). Wins for small vectors, where rounds count and bytes do not. Thakur, Rabenseifner & Gropp
 // 2005.
-#include "algorithms/all_reduce_recursive_doubling.h"
-
-#include <bit>
-
+#include "algorithms/algorithms.h"
+#include "algorithms/patterns/fold.h"
 #include "plan/builder.h"
 
 namespace shoal::algorithms {
 
 using namespace plan;
 
-Plan all_reduce_recursive_doubling(World world, Rank rank) {
-  const std::int32_t p = world.value, r = rank.value;
-  const auto doubling = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(p)));
-  const std::int32_t rem = p - doubling;
-  const Chunk mine = input(fixed(Rank{0})), result = output(fixed(Rank{0}));                   // one chunk: the whole vector
-  const auto rank_of = [rem](std::int32_t q) { return Rank{q < rem ? 2 * q + 1 : q + rem}; };  // from the folded numbering
+Plan all_reduce_recursive_doubling(const Request& request) {
+  const Fold fold(request.world);
+  const Rank r = request.rank;
+  const Chunk mine = input(fixed(0)), result = output(fixed(0));  // one chunk: the whole vector
+  const Rotating neighbour = fixed(fold.partner(r));
 
   LaneBuilder lane;
-  if (p == 1) {
+  if (request.world.value == 1) {
     lane.copy(mine, result, /*final=*/true);
-  } else if (r < 2 * rem && r % 2 == 0) {
-    lane.send(fixed(Rank{r + 1}), mine);
-    lane.recv(fixed(Rank{r + 1}), result);
+  } else if (fold.idles(r)) {
+    lane.send(neighbour, mine);
+    lane.recv(neighbour, result);
   } else {
-    const bool folded = r < 2 * rem;
-    if (folded) lane.recv_reduce(fixed(Rank{r - 1}), mine, result);
-    const std::int32_t q = folded ? r / 2 : r - rem;
+    const bool folded = fold.in_pair(r);
+    if (folded) lane.recv_reduce(neighbour, mine, result);
     Chunk sum = folded ? result : mine;
-    for (std::int32_t bit = 1; bit < doubling; bit *= 2) {
-      const Rotating partner = fixed(rank_of(q ^ bit));
+    for (std::int32_t bit = 1; bit < fold.acting(); bit *= 2) {
+      const Rotating partner = fixed(fold.rank(fold.number(r) ^ bit));
       lane.send(partner, sum);
-      lane.recv_reduce(partner, sum, result, /*final=*/bit * 2 == doubling);
+      lane.recv_reduce(partner, sum, result, /*final=*/bit * 2 == fold.acting());
       sum = result;
     }
-    if (folded) lane.send(fixed(Rank{r - 1}), result);
+    if (folded) lane.send(neighbour, result);
   }
-  return {.algorithm = "recursive_doubling",
-          .collective = Collective::all_reduce,
-          .world = world,
-          .rank = rank,
-          .chunks = 1,
-          .credits = 1,
-          .by_reference = false,
-          .lanes = {lane.take()}};
+  return {.chunks = 1, .credits = 1, .order = Order::butterfly, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

@@ -14,17 +14,16 @@
 // Cost: 2(p-1) rounds, 2(p-1)/p n bytes sent a rank (the least possible), (p-1)/p n bytes reduced. Patarasuk & Yuan 2009.
 // Two credits: a rank holds the arriving message while it waits for room to send on, and all ranks do so at once.
 // Wins for large vectors, where bytes count and rounds do not. Chunk c is summed in the order of ranks c+1, c+2, ..., c.
-#include "algorithms/all_reduce_ring.h"
-
+#include "algorithms/algorithms.h"
 #include "plan/builder.h"
 
 namespace shoal::algorithms {
 
 using namespace plan;
 
-Plan all_reduce_ring(World world, Rank rank) {
-  const std::int32_t p = world.value, r = rank.value;
-  const Rotating to = fixed(next(rank, world)), from = fixed(prev(rank, world));
+Plan all_reduce_ring(const Request& request) {
+  const std::int32_t p = request.world.value, r = request.rank.value;
+  const Rotating to = fixed(next(request.rank, request.world)), from = fixed(prev(request.rank, request.world));
   const auto chunk = [p](std::int32_t start, std::int32_t stride = 0) { return rotating(start, stride, p); };
 
   LaneBuilder lane;
@@ -39,14 +38,7 @@ Plan all_reduce_ring(World world, Rank rank) {
     lane.loop(p - 2, [&] { lane.recv_copy_send(from, output(chunk(r - 1, -1)), to); });
     lane.recv(from, output(chunk(r + 1)));
   }
-  return {.algorithm = "ring",
-          .collective = Collective::all_reduce,
-          .world = world,
-          .rank = rank,
-          .chunks = p,
-          .credits = 2,
-          .by_reference = true,
-          .lanes = {lane.take()}};
+  return {.chunks = p, .credits = 2, .by_reference = true, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

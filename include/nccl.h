@@ -186,6 +186,56 @@ SHOAL_NCCL(ncclResult_t, ncclAllReduce,
            (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
             cudaStream_t stream));
 
+/* On `root`: recvbuff[i] = op over all ranks of sendbuff[i], 0 <= i < count; recvbuff is not looked at on other ranks. In place
+ * if the pointers are equal. */
+SHOAL_NCCL(ncclResult_t, ncclReduce,
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
+            ncclComm_t comm, cudaStream_t stream));
+
+/* recvbuff[i] = root's sendbuff[i], 0 <= i < count; sendbuff is looked at on `root` only. In place if the pointers are equal;
+ * ncclBcast is always in place. */
+SHOAL_NCCL(ncclResult_t, ncclBroadcast,
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+            cudaStream_t stream));
+SHOAL_NCCL(ncclResult_t, ncclBcast,
+           (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream));
+
+/* recvbuff[i] = op over all ranks of sendbuff[rank * recvcount + i], 0 <= i < recvcount. In place if recvbuff is sendbuff +
+ * rank * recvcount elements. */
+SHOAL_NCCL(ncclResult_t, ncclReduceScatter,
+           (const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+            cudaStream_t stream));
+
+/* recvbuff[q * sendcount + i] = rank q's sendbuff[i], 0 <= i < sendcount. In place if sendbuff is recvbuff + rank * sendcount
+ * elements. */
+SHOAL_NCCL(ncclResult_t, ncclAllGather,
+           (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,
+            cudaStream_t stream));
+
+/* recvbuff[q * count + i] = rank q's sendbuff[rank * count + i], 0 <= i < count. Not in place. */
+SHOAL_NCCL(ncclResult_t, ncclAlltoAll,
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream));
+
+/* On `root`: recvbuff[q * count + i] = rank q's sendbuff[i], 0 <= i < count. In place on the root if sendbuff is recvbuff +
+ * root * count elements. */
+SHOAL_NCCL(ncclResult_t, ncclGather,
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+            cudaStream_t stream));
+
+/* recvbuff[i] = root's sendbuff[rank * count + i], 0 <= i < count. In place on the root if recvbuff is sendbuff + root * count
+ * elements. */
+SHOAL_NCCL(ncclResult_t, ncclScatter,
+           (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+            cudaStream_t stream));
+
+/* The k-th send from one rank to another meets the k-th receive there of the first; the numbers of bytes must agree. A send and a
+ * receive that depend on each other belong into one group; the transfers of a group run after its collectives. `peer` may be the
+ * rank itself, if send and receive are in one group. */
+SHOAL_NCCL(ncclResult_t, ncclSend,
+           (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream));
+SHOAL_NCCL(ncclResult_t, ncclRecv,
+           (void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream));
+
 /* Calls between Start and the outermost End run together. Argument errors are returned at once and again by End. */
 SHOAL_NCCL(ncclResult_t, ncclGroupStart, (void));
 SHOAL_NCCL(ncclResult_t, ncclGroupEnd, (void));

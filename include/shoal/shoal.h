@@ -57,6 +57,41 @@ SHOAL_API ncclResult_t shoalLaunchUniqueId(ncclUniqueId* id);
  * Joins all processes of the launch into one communicator: shoalLaunchUniqueId and ncclCommInitRank in one. */
 SHOAL_API ncclResult_t shoalCommInitLaunch(ncclComm_t* comm);
 
+/* ---- Collectives that NCCL's API lacks. They belong into groups and onto streams like NCCL's. ------------------------------ */
+
+/* All-gather of blocks of different lengths: recvbuff[displs[q] + i] = rank q's sendbuff[i], 0 <= i < recvcounts[q]. recvcounts
+ * and displs (elements; NULL: the blocks follow each other) hold a number for every rank, read before the call returns;
+ * recvcounts are the same on all ranks, and sendcount is this rank's. In place if sendbuff is recvbuff + displs[rank] elements.
+ */
+SHOAL_API ncclResult_t shoalAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                                       const size_t* displs, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
+
+/* All-to-all of blocks of different lengths: recvbuff[rdispls[q] + i] = rank q's sendbuff[its sdispls[rank] + i]. sendcounts[q]
+ * on this rank must be recvcounts[rank] on rank q; any of them may be 0. Displacements in elements; NULL: the blocks follow each
+ * other. The arrays are read before the call returns. Not in place. */
+SHOAL_API ncclResult_t shoalAllToAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
+                                      const size_t* recvcounts, const size_t* rdispls, ncclDataType_t datatype, ncclComm_t comm,
+                                      cudaStream_t stream);
+
+/* Returns (or passes on the stream) when every rank has come to it. */
+SHOAL_API ncclResult_t shoalBarrier(ncclComm_t comm, cudaStream_t stream);
+
+/* ---- What is promised of the bits of a reduction's result ------------------------------------------------------------------
+ * fast: the same on all ranks. ordered: and for any count, slice, transport and choice of algorithm, at a given number of ranks.
+ * exact: and for any number and order of ranks: the true sum (or average), rounded once; floating-point sums and averages only,
+ * at the price of more bytes. SHOAL_NUMERICS says in which mode communicators start. Set is no collective, but all ranks must
+ * make the same change between the same two calls; a call takes the mode in which it is issued. */
+typedef enum { shoalFast = 0, shoalOrdered = 1, shoalExact = 2 } shoalNumerics;
+SHOAL_API ncclResult_t shoalCommSetNumerics(ncclComm_t comm, shoalNumerics mode);
+SHOAL_API ncclResult_t shoalCommGetNumerics(ncclComm_t comm, shoalNumerics* mode);
+
+/* ---- Why does this call run as it does? ------------------------------------------------------------------------------------
+ * Lists every algorithm of the collective ("all_reduce", "all_gather", ...) with its predicted time, rounds, bytes sent and
+ * memory for a call of `count` elements (of the vector, or of a block) as `comm` would run it now, which one wins, and why the
+ * others do not run. Local: any rank may ask alone. Writes at most `bytes`, always terminated. */
+SHOAL_API ncclResult_t shoalExplain(ncclComm_t comm, const char* collective, size_t count, ncclDataType_t datatype, int root,
+                                    char* text, size_t bytes);
+
 /* ---- Text about this machine: cores and caches, memory, transports; three lines. Writes at most `bytes`, always terminated. */
 SHOAL_API ncclResult_t shoalDescribeMachine(char* text, size_t bytes);
 

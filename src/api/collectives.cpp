@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of NCCL's API: argument checks and translation.
-#include <limits>
-
+#include "api/arguments.h"
 #include "api/errors.h"
 #include "api/group.h"
 #include "api/red_op.h"
@@ -11,36 +10,69 @@ namespace {
 
 using namespace shoal;
 using namespace shoal::api;
+using plan::Collective;
 
-Status check_memory(const void* input, const void* output, Bytes size) {
-  if (size.value == 0) return {};
-  if (Status s = require(input, "sendbuff"); !s.is_ok()) return s;
-  if (Status s = require(output, "recvbuff"); !s.is_ok()) return s;
-  const auto a = reinterpret_cast<std::uintptr_t>(input), b = reinterpret_cast<std::uintptr_t>(output);
-  if (a != b && (a < b ? b - a : a - b) < size.value)
-    return fail(Code::invalid_argument,
-                "sendbuff ({}) and recvbuff ({}) overlap within {} bytes: they must be equal (in place) or apart", input, output,
-                size.value);
-  return {};
+// The arguments of any collective of NCCL's; `count` is of the vector, or of one block.
+struct Arguments {
+  Collective collective;
+  const void* input;
+  void* output;
+  std::size_t count;
+  ncclDataType_t type;
+  ncclRedOp_t op = ncclSum;
+  int root = 0;
+};
+
+// Where a buffer counts on this rank at all, it has `count` elements, or a block for every rank.
+Extent extent(const void* start, Collective c, Rank self, World world, Rank root, Bytes block,
+              bool (*has)(Collective, std::int32_t, std::int32_t, std::int32_t)) {
+  if (!plan::in_blocks(c)) return has(c, self.value, root.value, 0) ? Extent{start, block} : Extent{};
+  std::size_t blocks = 0;
+  for (std::int32_t b = 0; b < std::min(world.value, 2); ++b)
+    blocks += has(c, self.value, root.value, (self.value + b) % world.value) ? 1 : 0;
+  return blocks == 0 ? Extent{}
+                     : Extent{start, {blocks == 1 ? block.value : block.value * static_cast<std::size_t>(world.value)}};
 }
 
-Status all_reduce(const void* input, void* output, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                  cudaStream_t stream) {
+Status check_memory(const Arguments& a, Rank self, World world, Bytes block) {
+  const Extent input = extent(a.input, a.collective, self, world, {a.root}, block, plan::has_input);
+  const Extent output = extent(a.output, a.collective, self, world, {a.root}, block, plan::has_output);
+  // In place, the smaller buffer is this rank's block of the larger one.
+  const auto own = static_cast<std::ptrdiff_t>(block.value) * self.value;
+  const std::ptrdiff_t shift = input.size > output.size ? own : input.size < output.size ? -own : 0;
+  return check_buffers(input, output, plan::has_in_place(a.collective), shift);
+}
+
+Status run(const Arguments& a, ncclComm_t comm, cudaStream_t stream) {
   Result<Entered> entered = Entered::enter(comm);
   if (!entered.is_ok()) return entered.status();
-  const std::optional<DataType> element = data_type_from(static_cast<int>(type));
-  if (!element) return fail(Code::invalid_argument, "datatype is {}, must be 0 .. {}", static_cast<int>(type), kDataTypes - 1);
-  if (count > std::numeric_limits<std::size_t>::max() / 2 / element_bytes(*element))
-    return fail(Code::invalid_argument, "count is {}: more than memory can hold", count);
-  if (Status s = check_memory(input, output, size_of({count}, *element)); !s.is_ok()) return s;
+  const comm::Communicator& communicator = entered->communicator();
+  const World world = communicator.world();
+  const Result<DataType> type = read_type(a.type);
+  if (!type.is_ok()) return type.status();
+  if (Status s = check_count("count", a.count, *type, plan::in_blocks(a.collective) ? static_cast<std::size_t>(world.value) : 1);
+      !s.is_ok())
+    return s;
+  if (plan::has_root(a.collective))
+    if (Status s = check_rank("root", a.root, world); !s.is_ok()) return s;
+  if (Status s = check_memory(a, communicator.rank(), world, size_of({a.count}, *type)); !s.is_ok()) return s;
   Result<std::shared_ptr<device::Stream>> found = find_stream(stream);
   if (!found.is_ok()) return found.status();
 
   engine::Call call{
-      .collective = plan::Collective::all_reduce, .input = input, .output = output, .count = {count}, .type = *element};
+      .collective = a.collective, .input = a.input, .output = a.output, .count = {a.count}, .type = *type, .root = {a.root}};
   const void* late_factor = nullptr;
-  if (Status s = read_reduction(op, entered->handle(), *element, call, late_factor); !s.is_ok()) return s;
+  if (plan::is_reduction(a.collective)) {
+    call.numerics = communicator.numerics();
+    if (Status s = read_reduction(a.op, entered->handle(), *type, call, late_factor); !s.is_ok()) return s;
+    if (call.numerics == engine::Numerics::exact && call.op == ReduceOp::prod && !is_integer(*type))
+      return fail(Code::invalid_usage, "products of {} cannot be exact: use fast or ordered numerics for them", name_of(*type));
+  }
   return submit(Issued{.on = entered.take(), .call = call, .late_factor = late_factor, .stream = found.take()});
+}
+
+ncclResult_t collective(const char* function, const Arguments& arguments, ncclComm_t comm, cudaStream_t stream) {
+  return guarded(function, [&] { return poison_group(run(arguments, comm, stream)); });
 }
 
 }  // namespace
@@ -49,10 +81,56 @@ extern "C" {
 
 ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
                             ncclComm_t comm, cudaStream_t stream) {
-  return guarded("ncclAllReduce",
-                 [&] { return poison_group(all_reduce(sendbuff, recvbuff, count, datatype, op, comm, stream)); });
+  return collective("ncclAllReduce", {Collective::all_reduce, sendbuff, recvbuff, count, datatype, op}, comm, stream);
+}
+
+ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
+                         ncclComm_t comm, cudaStream_t stream) {
+  return collective("ncclReduce", {Collective::reduce, sendbuff, recvbuff, count, datatype, op, root}, comm, stream);
+}
+
+ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
+                            ncclComm_t comm, cudaStream_t stream) {
+  return collective("ncclBroadcast", {Collective::broadcast, sendbuff, recvbuff, count, datatype, ncclSum, root}, comm, stream);
+}
+
+ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream) {
+  return collective("ncclBcast", {Collective::broadcast, buff, buff, count, datatype, ncclSum, root}, comm, stream);
+}
+
+ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,
+                                ncclComm_t comm, cudaStream_t stream) {
+  return collective("ncclReduceScatter", {Collective::reduce_scatter, sendbuff, recvbuff, recvcount, datatype, op}, comm, stream);
+}
+
+ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,
+                            cudaStream_t stream) {
+  return collective("ncclAllGather", {Collective::all_gather, sendbuff, recvbuff, sendcount, datatype}, comm, stream);
+}
+
+ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,
+                           cudaStream_t stream) {
+  return collective("ncclAlltoAll", {Collective::all_to_all, sendbuff, recvbuff, count, datatype}, comm, stream);
+}
+
+ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                         cudaStream_t stream) {
+  return collective("ncclGather", {Collective::gather, sendbuff, recvbuff, count, datatype, ncclSum, root}, comm, stream);
+}
+
+ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                          cudaStream_t stream) {
+  return collective("ncclScatter", {Collective::scatter, sendbuff, recvbuff, count, datatype, ncclSum, root}, comm, stream);
 }
 
 [[gnu::weak, gnu::alias("pncclAllReduce")]] decltype(pncclAllReduce) ncclAllReduce;
+[[gnu::weak, gnu::alias("pncclReduce")]] decltype(pncclReduce) ncclReduce;
+[[gnu::weak, gnu::alias("pncclBroadcast")]] decltype(pncclBroadcast) ncclBroadcast;
+[[gnu::weak, gnu::alias("pncclBcast")]] decltype(pncclBcast) ncclBcast;
+[[gnu::weak, gnu::alias("pncclReduceScatter")]] decltype(pncclReduceScatter) ncclReduceScatter;
+[[gnu::weak, gnu::alias("pncclAllGather")]] decltype(pncclAllGather) ncclAllGather;
+[[gnu::weak, gnu::alias("pncclAlltoAll")]] decltype(pncclAlltoAll) ncclAlltoAll;
+[[gnu::weak, gnu::alias("pncclGather")]] decltype(pncclGather) ncclGather;
+[[gnu::weak, gnu::alias("pncclScatter")]] decltype(pncclScatter) ncclScatter;
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 #include "api/group.h"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -26,20 +27,47 @@ Group& group() {
 }
 
 void read_late_factor(Issued& issued) {
-  if (issued.late_factor != nullptr)
-    issued.call.scale =
-        device::make_scale(issued.call.type, issued.call.op, issued.on.communicator().world(), issued.late_factor);
+  if (issued.late_factor == nullptr) return;
+  engine::Call& call = issued.call;
+  std::memcpy(call.factor.data(), issued.late_factor, element_bytes(call.type));
+  call.scale = device::make_scale(call.type, call.op, issued.on.communicator().world(), call.factor.data());
+}
+
+bool is_exchange(const Issued& issued) { return !issued.exchange.transfers.empty(); }
+
+Status issue(Issued& issued) {
+  comm::Communicator& communicator = issued.on.communicator();
+  if (is_exchange(issued)) return communicator.issue(issued.exchange);
+  communicator.issue(issued.call);
+  return {};
+}
+
+engine::Driven begin(Issued& issued, bool beside_compute) {
+  read_late_factor(issued);
+  comm::Communicator& communicator = issued.on.communicator();
+  return is_exchange(issued) ? communicator.begin(issued.exchange, beside_compute)
+                             : communicator.begin(issued.call, beside_compute);
 }
 
 Status run_here(Issued& issued, bool beside_compute) {
   read_late_factor(issued);
-  return issued.on.communicator().run(issued.call, beside_compute);
+  comm::Communicator& communicator = issued.on.communicator();
+  return is_exchange(issued) ? communicator.run(issued.exchange, beside_compute) : communicator.run(issued.call, beside_compute);
 }
 
 // The outcome is kept by the communicator: ncclCommGetAsyncError and every later call tell it.
 void enqueue(Issued issued) {
   device::Stream& stream = *issued.stream;
+  const std::vector<std::shared_ptr<device::Stream>> others = std::move(issued.waiting_streams);
+  for (const auto& other : others) {
+    device::Event before;
+    before.record(*other);
+    before.delay(stream);
+  }
   stream.enqueue([work = std::make_shared<Issued>(std::move(issued))] { (void)run_here(*work, /*beside_compute=*/true); });
+  device::Event after;
+  if (!others.empty()) after.record(stream);
+  for (const auto& other : others) after.delay(*other);
 }
 
 // All calls of one communicator in their order, all communicators at once.
@@ -57,7 +85,7 @@ class Together final : public engine::Refill {
 
   Status run() {
     std::vector<engine::Driven> driven;
-    for (Queue& queue : queues_) driven.push_back(begin(queue));
+    for (Queue& queue : queues_) driven.push_back(begin_of(queue));
     for (engine::Driven& each : driven)  // one that could not start makes way for its successor
       while (each.finished && next(each)) {
       }
@@ -72,20 +100,17 @@ class Together final : public engine::Refill {
     std::size_t running;
   };
 
-  engine::Driven begin(Queue& queue) {
-    Issued& issued = queue.calls[queue.running];
-    read_late_factor(issued);
-    return queue.communicator->begin(issued.call, /*beside_compute=*/false);
-  }
+  engine::Driven begin_of(Queue& queue) { return begin(queue.calls[queue.running], /*beside_compute=*/false); }
 
   bool next(engine::Driven& ended) override {
     Queue& queue =
         *std::find_if(queues_.begin(), queues_.end(), [&](const Queue& each) { return each.communicator->owns(ended); });
     if (queue.running == queue.calls.size()) return false;
+    if (queue.communicator->next(ended)) return true;
     Status result = queue.communicator->conclude(ended);
     if (!result.is_ok() && first_error_.is_ok()) first_error_ = std::move(result);
     if (++queue.running == queue.calls.size()) return false;
-    ended = begin(queue);
+    ended = begin_of(queue);
     return true;
   }
 
@@ -104,6 +129,29 @@ Status run_initialisations(std::vector<Initialisation> work) {
   return bad == results.end() ? Status() : *bad;
 }
 
+// The transfers of one communicator in a group run together, after its collectives: one of them alone may wait for what only
+// another one's peer sends. Where they were issued on several streams, they run on the first, and the others wait for them.
+void merge_transfers(std::vector<Issued>& calls) {
+  std::vector<Issued> merged;
+  std::vector<Issued> rest;
+  for (Issued& issued : calls) {
+    if (!is_exchange(issued)) {
+      rest.push_back(std::move(issued));
+      continue;
+    }
+    const auto found = std::find_if(merged.begin(), merged.end(),
+                                    [&](const Issued& each) { return &each.on.communicator() == &issued.on.communicator(); });
+    if (found == merged.end()) {
+      merged.push_back(std::move(issued));
+      continue;
+    }
+    found->exchange.transfers.push_back(issued.exchange.transfers.front());
+    if (issued.stream != nullptr && issued.stream != found->stream) found->waiting_streams.push_back(std::move(issued.stream));
+  }
+  for (Issued& each : merged) rest.push_back(std::move(each));
+  calls = std::move(rest);
+}
+
 Status end_outermost() {
   Group& mine = group();
   Group ended = std::exchange(mine, Group{});
@@ -113,9 +161,10 @@ Status end_outermost() {
       return fail(Code::invalid_usage, "a group holds communicators in the making or calls on communicators, not both");
     return run_initialisations(std::move(ended.initialisations));
   }
+  merge_transfers(ended.calls);
   std::vector<Issued> here;
   for (Issued& issued : ended.calls) {
-    issued.on.communicator().issue(issued.call);
+    if (Status s = issue(issued); !s.is_ok()) return s;
     if (issued.stream != nullptr)
       enqueue(std::move(issued));
     else
@@ -132,7 +181,7 @@ Status submit(Issued issued) {
     group().calls.push_back(std::move(issued));
     return {};
   }
-  issued.on.communicator().issue(issued.call);
+  if (Status s = issue(issued); !s.is_ok()) return s;
   if (issued.stream == nullptr) return run_here(issued, false);
   enqueue(std::move(issued));
   return {};

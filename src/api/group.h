@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <functional>
+#include <vector>
 
 #include "api/handle.h"
 #include "device/stream.h"
@@ -13,12 +14,15 @@
 
 namespace shoal::api {
 
-// One collective call of one communicator, checked. It gets its place in the communicator's order when it is run or enqueued.
+// One collective call of one communicator, or (if it has any) point-to-point transfers, checked. It gets its place in the
+// communicator's order when it is run or enqueued.
 struct Issued {
   Entered on;
   engine::Call call;
-  const void* late_factor = nullptr;       // read when the call runs
-  std::shared_ptr<device::Stream> stream;  // null: the calling thread runs it
+  comm::Exchange exchange;
+  const void* late_factor = nullptr;                             // read when the call runs
+  std::shared_ptr<device::Stream> stream;                        // null: the calling thread runs it
+  std::vector<std::shared_ptr<device::Stream>> waiting_streams;  // further ones that it holds up, and that hold it up
 };
 
 // Runs it, or keeps it for the end of the group.

@@ -63,7 +63,10 @@ Status read_reduction(ncclRedOp_t op, ncclComm& comm, DataType type, engine::Cal
                 name_of(found->second.type), name_of(type));
   call.op = ReduceOp::premul_sum;
   late_factor = found->second.late;
-  if (late_factor == nullptr) call.scale = device::make_scale(type, call.op, world, found->second.factor.data());
+  if (late_factor == nullptr) {
+    call.factor = found->second.factor;
+    call.scale = device::make_scale(type, call.op, world, call.factor.data());
+  }
   return {};
 }
 

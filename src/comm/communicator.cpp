@@ -74,11 +74,18 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
+  endpoint_.window = std::make_shared<link::Window>(settings_.window);
+  endpoint_.window_channel = engine::kWindowChannel;
   switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(),
                                                      std::move(tcp), std::move(local));
-  links_ = std::make_unique<engine::Links>(*switchboard_, world_, static_cast<int>(engine::kMaxLanes) * engine::kMaxInFlight);
+  links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
   execution_ = std::make_unique<engine::Execution>(*links_, id.communicator);
   plans_.resize(algorithms::all().size());
+  situation_ = situation_of(agreement_.peers, settings_);
+  tuner_.emplace(settings_, situation_);
+  numerics_ = settings_.numerics;
+  sends_.resize(static_cast<std::size_t>(world_.value));
+  receives_.resize(static_cast<std::size_t>(world_.value));
   plan_waiting(environment);
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
             endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
@@ -103,30 +110,100 @@ Communicator::~Communicator() {
 }
 
 void Communicator::issue(engine::Call& call) {
-  const std::uint64_t sequence = issued_.load(std::memory_order_relaxed) + 1;
-  issued_.store(sequence, std::memory_order_relaxed);
-  call.sequence = sequence;
+  call.ticket = issued_.load(std::memory_order_relaxed) + 1;
+  issued_.store(call.ticket, std::memory_order_relaxed);
+  call.sequence = ++collectives_;
 }
 
-Status Communicator::run(const engine::Call& call, bool beside_compute) {
-  engine::Driven driven = begin(call, beside_compute);
-  if (!driven.finished) engine::drive({&driven, 1});
-  return conclude(driven);
+Status Communicator::issue(Exchange& exchange) {
+  // What this rank sends to itself, in order, is what it receives from itself.
+  std::vector<const engine::Transfer*> sent, received;
+  for (const engine::Transfer& each : exchange.transfers)
+    if (each.peer == rank()) (each.sending ? sent : received).push_back(&each);
+  for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i)
+    if (i >= sent.size() || i >= received.size() || sent[i]->size != received[i]->size)
+      return fail(
+          Code::invalid_usage,
+          "rank {} sends to and receives from itself: {} sends and {} receives in this group, the {}. of {} and {} bytes; "
+          "they must pair up in order with the same number of bytes",
+          rank().value, sent.size(), received.size(), i + 1, i < sent.size() ? sent[i]->size.value : 0,
+          i < received.size() ? received[i]->size.value : 0);
+  for (engine::Transfer& each : exchange.transfers)
+    each.sequence = ++(each.sending ? sends_ : receives_)[static_cast<std::size_t>(each.peer.value)];
+  exchange.ticket = issued_.load(std::memory_order_relaxed) + 1;
+  issued_.store(exchange.ticket, std::memory_order_relaxed);
+  return {};
 }
 
-engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
+engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute) {
   engine::Driven driven{.execution = execution_.get(),
                         .doorbell = endpoint_.doorbell,
                         .watch = this,
                         .rank = rank(),
                         .policy = beside_compute ? beside_compute_ : alone_};
-  driven.result = wait_for_turn(call.sequence);
-  if (driven.result.is_ok()) {
-    execution_->start(call, plan_for(call), settings_.tuning);
+  driven.result = wait_for_turn(ticket);
+  driven.finished = !driven.result.is_ok();
+  return driven;
+}
+
+engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
+  engine::Driven driven = wait_to_begin(call.ticket, beside_compute);
+  if (driven.finished) return driven;
+  if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
+    exact_.emplace(call, world_, rank());
+    driven.finished = true;  // but for what comes next
+    next(driven);
   } else {
-    driven.finished = true;
+    driven.result = start(call);
+    driven.finished = !driven.result.is_ok();
   }
   return driven;
+}
+
+bool Communicator::next(engine::Driven& ended) {
+  if (!exact_) return false;
+  if (ended.result.is_ok()) {
+    Result<std::optional<engine::Call>> call = exact_->next();
+    ended.result = call.status();
+    if (call.is_ok() && call->has_value()) {
+      ended.result = start(**call);
+      ended.finished = !ended.result.is_ok();
+      if (!ended.finished) return true;
+    }
+  }
+  exact_.reset();
+  return false;
+}
+
+engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
+  engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute);
+  if (driven.finished) return driven;
+  std::vector<engine::Transfer> to_others;
+  std::vector<const engine::Transfer*> sent, received;
+  for (const engine::Transfer& each : exchange.transfers) {
+    if (each.peer != rank())
+      to_others.push_back(each);
+    else
+      (each.sending ? sent : received).push_back(&each);
+  }
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    if (sent[i]->memory != received[i]->memory) device::copy({received[i]->memory}, {sent[i]->memory, sent[i]->size.value});
+  execution_->start(std::move(to_others), settings_.tuning.slice);
+  return driven;
+}
+
+Status Communicator::start(const engine::Call& call) {
+  Result<Choice> choice = tuner_->choose(call);
+  if (!choice.is_ok()) return choice.status();
+  const Planned& planned = plan_for(*choice->algorithm, call.root);
+  std::span<std::byte> window;
+  if (planned.plan.shared > 0) {
+    if (Status opened = endpoint_.window->open(); !opened.is_ok()) return opened;
+    window = endpoint_.window->memory();
+  }
+  const Bytes part = engine::part_limit(planned.plan, planned.widest, choice->tuning.slice, settings_.window);
+  execution_->start(call, planned.plan, part, choice->tuning.in_flight, window);
+  return {};
 }
 
 Status Communicator::conclude(engine::Driven& driven) {
@@ -139,12 +216,12 @@ Status Communicator::conclude(engine::Driven& driven) {
   return result;
 }
 
-Status Communicator::wait_for_turn(std::uint64_t sequence) {
-  if (completed_.load(std::memory_order_acquire) + 1 != sequence) [[unlikely]] {
+Status Communicator::wait_for_turn(std::uint64_t ticket) {
+  if (completed_.load(std::memory_order_acquire) + 1 != ticket) [[unlikely]] {
     std::unique_lock lock(turn_mutex_);
     queueing_.fetch_add(1);
     // Every call before this one ends by itself, at the latest by its own deadline or by abort.
-    while (completed_.load(std::memory_order_acquire) + 1 != sequence) turn_.wait_for(lock, 10ms);
+    while (completed_.load(std::memory_order_acquire) + 1 != ticket) turn_.wait_for(lock, 10ms);
     queueing_.fetch_sub(1);
   }
   if (!failed_.load(std::memory_order_acquire) && !aborted_.load(std::memory_order_relaxed)) [[likely]]
@@ -161,11 +238,15 @@ Status Communicator::drain() {
   return failure();
 }
 
-const plan::Plan& Communicator::plan_for(const engine::Call& call) {
-  const algorithms::Algorithm& algorithm = select(call.collective, size_of(call.count, call.type), world_, settings_);
-  std::unique_ptr<plan::Plan>& slot = plans_[static_cast<std::size_t>(&algorithm - algorithms::all().data())];
-  if (slot == nullptr) slot = std::make_unique<plan::Plan>(algorithm.build(world_, rank()));
-  return *slot;
+const Communicator::Planned& Communicator::plan_for(const algorithms::Algorithm& algorithm, Rank root) {
+  auto& slots = plans_[static_cast<std::size_t>(&algorithm - algorithms::all().data())];
+  const std::size_t at = plan::has_root(algorithm.collective) ? static_cast<std::size_t>(root.value) : 0;
+  if (slots.size() <= at) slots.resize(at + 1);
+  if (slots[at] == nullptr) {
+    const plan::Request request{.world = world_, .rank = rank(), .root = root, .group = situation_.group};
+    slots[at] = std::make_unique<Planned>(Planned{algorithm.build(request), algorithm.widest(request)});
+  }
+  return *slots[at];
 }
 
 // The first failure stays; every later one is answered with it. Others hear of what this rank found out by itself.

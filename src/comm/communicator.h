@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/bootstrap.h"
+#include "comm/exact_call.h"
 #include "comm/selection.h"
 #include "comm/settings.h"
 #include "engine/drive.h"
@@ -21,7 +22,13 @@
 
 namespace shoal::comm {
 
-class Communicator final : private engine::Watch {
+// A group's point-to-point transfers of one rank. What it sends to itself is copied.
+struct Exchange {
+  std::vector<engine::Transfer> transfers;
+  std::uint64_t ticket = 0;
+};
+
+class Communicator final : private engine::Watch, public engine::Refill {
  public:
   // Collective: returns when all ranks are in.
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, Rank rank, World world, const Environment& environment);
@@ -34,13 +41,30 @@ class Communicator final : private engine::Watch {
 
   // Gives the call its place in the order. Then exactly once, on whichever thread: run, or begin, drive and conclude.
   void issue(engine::Call& call);
-  Status run(const engine::Call& call, bool beside_compute);
+  // Also numbers the transfers. invalid_usage if what the rank sends to itself is not what it receives from itself.
+  Status issue(Exchange& exchange);
+  template <typename Work>
+  Status run(Work& work, bool beside_compute) {
+    engine::Driven driven = begin(work, beside_compute);
+    if (!driven.finished) engine::drive({&driven, 1}, this);
+    return conclude(driven);
+  }
   // Waits for the calls issued before, then starts this one. `beside_compute`: another thread of this rank needs its processor,
   // so waiting must not spin. A failure is also set in the result, finished.
   engine::Driven begin(const engine::Call& call, bool beside_compute);
+  engine::Driven begin(Exchange& exchange, bool beside_compute);
+  // A call may be made of several collectives: true if there is another one, started.
+  bool next(engine::Driven& ended) override;
   // After drive: notes how it ended, makes way for the next call, and returns the result.
   Status conclude(engine::Driven& driven);
   bool owns(const engine::Driven& driven) const { return driven.execution == execution_.get(); }
+
+  // What later calls promise of their results' bits; all ranks make this change between the same calls. Issuing thread.
+  engine::Numerics numerics() const { return numerics_; }
+  void set_numerics(engine::Numerics numerics) { numerics_ = numerics; }
+
+  // What the tuner thinks of a call like this one.
+  std::string explain(const engine::Call& call) const { return tuner_->explain(call); }
 
   // Waits until all calls issued so far are through.
   Status drain();
@@ -54,8 +78,14 @@ class Communicator final : private engine::Watch {
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
   Status join(const UniqueId& id, const Environment& environment);
   void plan_waiting(const Environment& environment);
-  const plan::Plan& plan_for(const engine::Call& call);
-  Status wait_for_turn(std::uint64_t sequence);
+  engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute);
+  struct Planned {
+    plan::Plan plan;
+    std::int32_t widest = 1;  // message of any rank, in chunks
+  };
+  const Planned& plan_for(const algorithms::Algorithm& algorithm, Rank root);
+  Status start(const engine::Call& call);
+  Status wait_for_turn(std::uint64_t ticket);
   Status note_failure(const Status& why);
 
   Status look() override;
@@ -69,12 +99,18 @@ class Communicator final : private engine::Watch {
   std::unique_ptr<link::Switchboard> switchboard_;
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;
-  std::vector<std::unique_ptr<plan::Plan>> plans_;  // by place in the table of algorithms
+  std::optional<Tuner> tuner_;
+  std::optional<ExactCall> exact_;                            // the call that is running, if it is one
+  std::vector<std::vector<std::unique_ptr<Planned>>> plans_;  // by place in the table of algorithms, and root if it has one
   engine::WaitPolicy alone_, beside_compute_;
 
-  std::atomic<std::uint64_t> issued_{0};     // only the issuing thread changes it
-  std::atomic<std::uint64_t> completed_{0};  // pairs: conclude stores, wait_for_turn loads
-  std::atomic<int> queueing_{0};             // threads in wait_for_turn that sleep
+  Situation situation_;
+  engine::Numerics numerics_ = engine::Numerics::fast;  // the issuing thread's
+  std::uint64_t collectives_ = 0;                       // issued; the issuing thread's
+  std::vector<std::uint64_t> sends_, receives_;         // transfers issued, by peer; the issuing thread's
+  std::atomic<std::uint64_t> issued_{0};                // only the issuing thread changes it
+  std::atomic<std::uint64_t> completed_{0};             // pairs: conclude stores, wait_for_turn loads
+  std::atomic<int> queueing_{0};                        // threads in wait_for_turn that sleep
   std::mutex turn_mutex_;
   std::condition_variable turn_;
 

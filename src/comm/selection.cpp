@@ -1,29 +1,191 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/selection.h"
 
+#include <algorithm>
 #include <bit>
 
-#include "core/expects.h"
+#include "plan/counters.h"
+#include "plan/simulator/simulator.h"
+#include "transports/transports.h"
 
 namespace shoal::comm {
+namespace {
 
-const algorithms::Algorithm& select(plan::Collective collective, Bytes size, World world, const Settings& settings) {
-  const auto named = [&](std::string_view name) -> const algorithms::Algorithm& {
-    const algorithms::Algorithm* found = algorithms::find(collective, name);
-    expects(found != nullptr, "an algorithm of the table");
-    return *found;
+using algorithms::Algorithm;
+
+// A plan set that takes longer to price than this is not worth considering without being asked for.
+constexpr std::uint64_t kMaxEvents = 1'000'000;
+// Where ranks outnumber processors every message also waits for the scheduler.
+constexpr double kCrowdedOverhead_s = 1e-6;
+// Between hosts nothing is known but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
+constexpr double kNetwork_Bps = 1.25e9;
+
+link::Capabilities capabilities_of(std::string_view transport) {
+  for (const link::Transport* each : transports::transports())
+    if (each->name() == transport) return each->capabilities();
+  return {};
+}
+
+// What a choice is made for: whole elements, the next power of two of bytes.
+Bytes representative(const engine::Call& call) {
+  const std::size_t bytes = size_of(call.count, call.type).value;
+  return {std::max(std::bit_ceil(std::max<std::size_t>(bytes, 1)), element_bytes(call.type))};
+}
+
+}  // namespace
+
+plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
+  const std::int32_t per_host = situation.group > 0 ? situation.group : std::max(1, situation.world.value / situation.hosts);
+  const bool tcp_within = settings.shm_disable && !situation.mappable;
+  const link::Capabilities near = capabilities_of(tcp_within ? "tcp" : "shm"), far = capabilities_of("tcp");
+  plan::Cluster cluster;
+  cluster.name = "this job";
+  cluster.ranks_per_host = per_host;
+  cluster.hosts = (situation.world.value + per_host - 1) / per_host;
+  cluster.credits = settings.credits;
+  cluster.overhead_s = (situation.hosts > 1 ? far : near).overhead_s + (situation.crowded ? kCrowdedOverhead_s : 0);
+  // A message is copied into memory that both ends map, and read or reduced out of it.
+  cluster.copy_Bps = cluster.reduce_Bps = near.bandwidth_Bps;
+  cluster.cores_per_host = situation.crowded ? settings.processors : 0;
+  cluster.within = {.through = plan::Within::pairs,
+                    .latency_s = near.latency_s,
+                    .bandwidth_Bps = tcp_within ? near.bandwidth_Bps : plan::kUnlimited,
+                    .credit_s = near.latency_s};
+  if (situation.hosts > 1)
+    cluster.nics = {.per_host = 1,
+                    .of_local = {},
+                    .latency_s = far.latency_s,
+                    .out_Bps = kNetwork_Bps,
+                    .in_Bps = kNetwork_Bps,
+                    .credit_s = far.latency_s};
+  return cluster;
+}
+
+Tuner::Tuner(const Settings& settings, const Situation& situation)
+    : settings_(settings), situation_(situation), cluster_(cluster_of(situation, settings)) {}
+
+Result<Choice> Tuner::choose(const engine::Call& call) {
+  const bool ordered = call.numerics == engine::Numerics::ordered;
+  const auto length = static_cast<std::size_t>(std::bit_width(size_of(call.count, call.type).value));
+  Choice& chosen = chosen_[static_cast<std::size_t>(call.collective)].by_length[length + (ordered ? kLengths : 0)];
+  if (chosen.algorithm != nullptr) [[likely]]
+    return chosen;
+  // Where there is no choice nothing needs to be priced.
+  const Candidate* best = nullptr;
+  std::vector<Candidate> able;
+  for (const Algorithm& each : algorithms::all())
+    if (each.collective == call.collective) {
+      Candidate candidate = look_at(each, call, false);
+      if (candidate.refusal.empty()) able.push_back(std::move(candidate));
+    }
+  for (const Candidate& each : able)
+    if (best == nullptr || each.time_s < best->time_s) best = &each;
+  if (best == nullptr)
+    return fail(Code::invalid_usage, "{}: no algorithm that is allowed ({}) can do it in {} numerics", engine::describe(call),
+                settings_.algorithm_text.empty() ? "all are" : settings_.algorithm_text, engine::name_of(call.numerics));
+  chosen = best->choice;
+  return chosen;
+}
+
+Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, bool in_full) const {
+  Candidate candidate{.choice = {&algorithm, settings_.tuning}};
+  const auto refuse = [&](std::string why) {
+    candidate.refusal = std::move(why);
+    return candidate;
   };
-  if (!settings.algorithm.empty()) return named(settings.algorithm);
+  if (!settings_.algorithms.allows(algorithm)) return refuse(settings_.algorithm_text + " leaves it out");
+  plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.group};
+  const plan::Plan first = algorithm.build(request);
+  if (!first.refusal.empty()) return refuse(std::string(first.refusal));
+  if (first.shared > 0 && !situation_.mappable) return refuse("not all ranks can map each other's memory");
+  if (first.credits > settings_.credits)
+    return refuse(fmt::format("needs links of {} messages, SHOAL_CREDITS is {}", first.credits, settings_.credits));
+  if (call.numerics == engine::Numerics::ordered && first.order != plan::Order::butterfly && situation_.world.value > 1)
+    return refuse("adds in another order than ordered numerics promise");
+  const bool only = settings_.algorithms.only(call.collective) == &algorithm;
+  if ((only && !in_full) || situation_.world.value == 1) return candidate;
 
-  // Rounds against bytes, in bytes: a hand-over between ranks costs as much as moving `alpha` bytes (measured: where the two
-  // algorithms take equal time). Least while every rank has a processor; more where ranks take turns; most over TCP.
-  // A round of doubling copies n bytes and reduces n; a round of a ring passes n/p bytes on, half of the rounds reducing.
-  const double alpha = settings.shm_disable ? 64 << 10 : world.value > settings.processors ? 12 << 10 : 3 << 10;
-  const auto p = static_cast<unsigned>(world.value);
-  const double n = static_cast<double>(size.value);
-  const double rounds = static_cast<double>(std::bit_width(p) - 1) + (std::has_single_bit(p) ? 0 : 2);
-  const double doubling = rounds * (alpha + 2 * n), ring = 2 * (p - 1.0) * (alpha + 1.5 * n / p);
-  return named(doubling <= ring ? "recursive_doubling" : "ring");
+  std::vector<plan::Plan> plans;
+  plans.reserve(static_cast<std::size_t>(situation_.world.value));
+  for (std::int32_t r = 0; r < situation_.world.value; ++r) {
+    request.rank = {r};
+    plans.push_back(algorithm.build(request));
+  }
+  const Bytes bytes = representative(call);
+  price(candidate, plans, bytes, element_bytes(call.type));
+  if (!in_full || !candidate.refusal.empty()) return candidate;
+  if (const Result<plan::Counters> counted = plan::count(plans, bytes, element_bytes(call.type)); counted.is_ok()) {
+    candidate.rounds = counted->rounds.size();
+    for (const plan::Counters::Node& node : counted->nodes) candidate.sent = std::max(candidate.sent, node.sent);
+    candidate.memory = {counted->scratch + counted->shared};
+  }
+  return candidate;
+}
+
+// Of a plan whose time falls with the length of a slice, the best of three lengths.
+void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const {
+  const plan::Plan& first = plans.front();
+  Status why;
+  bool priced = false;
+  for (const std::size_t divisor : {1, 4, 16}) {
+    const Bytes slice{settings_.tuning.slice.value / divisor};
+    if (divisor > 1 && (!first.pipelined || settings_.slice_is_given || slice.value < 1024)) break;
+    const Result<double> time = plan::price(plans, cluster_,
+                                            {.bytes = bytes,
+                                             .element_bytes = element_bytes,
+                                             .slice = slice,
+                                             .window = settings_.window,
+                                             .in_flight = first.shared > 0 ? 1 : settings_.tuning.in_flight,
+                                             .max_events = kMaxEvents,
+                                             .path_steps = 0});
+    if (!time.is_ok()) {
+      why = time.status();
+      break;
+    }
+    if (priced && *time >= candidate.time_s) continue;
+    priced = true;
+    candidate.time_s = *time;
+    candidate.choice.tuning.slice = slice;
+  }
+  // One that was asked for by name runs, whatever it costs.
+  if (!priced && settings_.algorithms.only(first.collective) != candidate.choice.algorithm) candidate.refusal = why.text();
+}
+
+std::vector<Candidate> Tuner::candidates(const engine::Call& call) const {
+  std::vector<Candidate> all;
+  for (const Algorithm& each : algorithms::all())
+    if (each.collective == call.collective) all.push_back(look_at(each, call, true));
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
+    return a.refusal.empty() && a.time_s < b.time_s;
+  });
+  return all;
+}
+
+std::string Tuner::explain(const engine::Call& call) const {
+  const std::vector<Candidate> all = candidates(call);
+  std::string text =
+      fmt::format("{}, {} numerics, {} ranks on {} host{}{}: priced at {} bytes\n", plan::name_of(call.collective),
+                  engine::name_of(call.numerics), situation_.world.value, situation_.hosts, situation_.hosts == 1 ? "" : "s",
+                  situation_.crowded ? ", more ranks than processors" : "", representative(call).value);
+  text +=
+      fmt::format("{:<26} {:>12} {:>7} {:>12} {:>12} {:>9}\n", "algorithm", "time us", "rounds", "sent B", "memory B", "slice B");
+  for (const Candidate& each : all) {
+    if (!each.refusal.empty()) {
+      text += fmt::format("{:<26} cannot run: {}\n", each.choice.algorithm->name, each.refusal);
+      continue;
+    }
+    text += fmt::format("{:<26} {:>12.2f} {:>7} {:>12} {:>12} {:>9}\n", each.choice.algorithm->name, each.time_s * 1e6,
+                        each.rounds, each.sent, each.memory.value, each.choice.tuning.slice.value);
+  }
+  if (all.empty() || !all.front().refusal.empty()) return text + "nothing can run\n";
+  const Candidate& winner = all.front();
+  text += fmt::format("{} runs: ", winner.choice.algorithm->name);
+  if (all.size() == 1 || !all[1].refusal.empty()) return text + "it is the only one that can\n";
+  const Candidate& second = all[1];
+  return text + fmt::format("{:.2f} us where {} takes {:.2f} us ({} rounds against {}, {} bytes sent against {})\n",
+                            winner.time_s * 1e6, second.choice.algorithm->name, second.time_s * 1e6, winner.rounds, second.rounds,
+                            winner.sent, second.sent);
 }
 
 }  // namespace shoal::comm

@@ -1,12 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm a call runs: a pure function of the call and of what all ranks agreed on.
+// Which algorithm a call runs, and cut into which slices: every plan that may run is priced by the simulator on a model of the
+// ranks' hosts, and the cheapest wins. A pure function of the call and of what all ranks agreed on.
 #pragma once
 
+#include <array>
+#include <string>
+#include <vector>
+
 #include "algorithms/algorithms.h"
-#include "comm/settings.h"
+#include "comm/situation.h"
+#include "engine/call.h"
+#include "plan/simulator/cluster.h"
 
 namespace shoal::comm {
 
-const algorithms::Algorithm& select(plan::Collective collective, Bytes size, World world, const Settings& settings);
+struct Choice {
+  const algorithms::Algorithm* algorithm = nullptr;
+  engine::Tuning tuning;
+};
+
+// One algorithm as the tuner looked at it.
+struct Candidate {
+  Choice choice;
+  std::string refusal;     // why it cannot run; empty: it can
+  double time_s = 0;       // predicted
+  Bytes memory;            // scratch and shared slots of a rank
+  std::uint64_t sent = 0;  // bytes that the busiest rank sends
+  std::uint64_t rounds = 0;
+};
+
+// What the cost model takes the ranks' hosts and their network for: the transports' own numbers.
+plan::Cluster cluster_of(const Situation& situation, const Settings& settings);
+
+// One rank's; remembers its choices. One thread at a time.
+class Tuner {
+ public:
+  Tuner(const Settings& settings, const Situation& situation);
+
+  // invalid_usage if nothing that is allowed can do it.
+  Result<Choice> choose(const engine::Call& call);
+
+  // All algorithms of the collective, those that can run first, the cheapest first.
+  std::vector<Candidate> candidates(const engine::Call& call) const;
+  // The same as text, a line each, and why the winner won.
+  std::string explain(const engine::Call& call) const;
+
+ private:
+  Candidate look_at(const algorithms::Algorithm& algorithm, const engine::Call& call, bool in_full) const;
+  void price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const;
+
+  // Calls get one choice where their lengths are within a factor of two, and the same promise is asked for. Choices that are
+  // not made yet have no algorithm.
+  static constexpr std::size_t kLengths = 65;
+  struct Remembered {
+    std::array<Choice, 2 * kLengths> by_length;
+  };
+  Settings settings_;
+  Situation situation_;
+  plan::Cluster cluster_;
+  std::array<Remembered, plan::kCollectives> chosen_;
+};
 
 }  // namespace shoal::comm

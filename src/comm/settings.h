@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "comm/algorithm_filter.h"
 #include "core/environment.h"
 #include "core/status.h"
 #include "engine/execution.h"
@@ -13,11 +14,15 @@ namespace shoal::comm {
 
 struct Settings {
   engine::Tuning tuning;
-  int credits = 4;     // messages a link holds
-  int processors = 1;  // that rank 0 may run on: more ranks than this have to share
+  bool slice_is_given = false;  // by SHOAL_SLICE_BYTES: pipelines keep to it
+  int credits = 4;              // messages a link holds
+  int processors = 1;           // that rank 0 may run on: more ranks than this have to share
   bool shm_disable = false;
   bool loopback_disable = false;
-  std::string algorithm;  // forced; empty: chosen call by call
+  Bytes window{4 << 20};       // memory that each rank shows to the others of its host
+  AlgorithmFilter algorithms;  // which may be chosen
+  engine::Numerics numerics = engine::Numerics::fast;
+  std::string algorithm_text;  // what the filter was made of: variable=text
   friend bool operator==(const Settings&, const Settings&);
 };
 

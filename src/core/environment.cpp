@@ -72,46 +72,6 @@ Status malformed(const Setting& setting, std::string_view allowed) {
   return fail(Code::invalid_argument, "{}='{}': allowed is {}", setting.variable, setting.value, allowed);
 }
 
-// What NCCL_ALGO says about all-reduce. Grammar (NCCL 2.24): [function:]list;function:list..., a list being [^]name,name...
-class AlgorithmChoice {
- public:
-  explicit AlgorithmChoice(const Setting& setting) : setting_(setting) {}
-
-  // The name of ours to force; empty where the list leaves a choice, or names only algorithms that are NCCL's alone.
-  Result<std::string> for_all_reduce() {
-    std::string_view chosen;
-    const std::vector<std::string_view> entries = split(setting_.value, ';');
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const std::size_t colon = entries[i].find(':');
-      const bool named = colon != std::string_view::npos;
-      const std::string_view function = named ? entries[i].substr(0, colon) : std::string_view();
-      const std::string_view list = named ? entries[i].substr(colon + 1) : entries[i];
-      if ((!named && i > 0) || (named && find_word(kFunctions, function) == nullptr)) return refuse(entries[i]);
-      if (Status checked = check(list); !checked.is_ok()) return checked;
-      if (!named || same_word(function, "AllReduce")) chosen = list;
-    }
-    return find_word(kOurs, chosen) != nullptr ? in_lower_case(chosen) : std::string();
-  }
-
- private:
-  static constexpr std::string_view kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
-  static constexpr std::string_view kTheirs[] = {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
-  static constexpr std::string_view kOurs[] = {"ring", "recursive_doubling"};
-
-  Status refuse(std::string_view part) const {
-    return malformed(setting_, fmt::format("[function:][^]name,name...;function:...; '{}' is not known", part));
-  }
-
-  Status check(std::string_view list) const {
-    if (list.starts_with('^')) list.remove_prefix(1);
-    for (const std::string_view name : split(list, ','))
-      if (find_word(kTheirs, name) == nullptr && find_word(kOurs, name) == nullptr) return refuse(name);
-    return {};
-  }
-
-  const Setting& setting_;
-};
-
 // Reads setting after setting and keeps the first failure, so that the list of variables below reads as a list.
 class Reader {
  public:
@@ -187,21 +147,12 @@ void read_network(Reader& reader, Environment& e) {
   reader.text("SHOAL_SECRET", e.secret);
 }
 
+// Whether the names exist is for the table of algorithms to say.
 void read_algorithm(Reader& reader, Environment& e) {
-  if (const std::optional<Setting> ours = reader.find("SHOAL_ALGO")) {
-    // Whether there is one of this name is for the table of algorithms to say.
-    e.algo = in_lower_case(ours->value);
-    if (e.algo.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
-      reader.keep(malformed(*ours, "one name from the table of algorithms"));
-    return;
-  }
-  const std::optional<Setting> theirs = reader.find("NCCL_ALGO");
-  if (!theirs) return;
-  Result<std::string> choice = AlgorithmChoice(*theirs).for_all_reduce();
-  if (choice.is_ok())
-    e.algo = choice.take();
-  else
-    reader.keep(choice.status());
+  const std::optional<Setting> setting = reader.find("NCCL_ALGO");
+  if (!setting) return;
+  e.algo = setting->value;
+  e.algo_variable = setting->variable;
 }
 
 }  // namespace
@@ -217,6 +168,8 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   read_algorithm(reader, e);
+  constexpr std::string_view kNumerics[] = {"fast", "ordered", "exact"};
+  reader.word("SHOAL_NUMERICS", kNumerics, "fast, ordered or exact", e.numerics);
   reader.number("SHOAL_TIMEOUT_MS", 0, 1, 1'000'000'000'000, "no limit", e.timeout_ms);
   reader.number("SHOAL_SLICE_BYTES", 0, 64, 16 << 20, "the library's choice (suffixes K, M)", e.slice_bytes, parse_bytes);
   reader.number("SHOAL_CREDITS", 0, 1, 64, "the library's choice", e.credits);

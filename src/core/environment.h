@@ -30,9 +30,13 @@ struct Environment {
   bool shm_disable = false;       // NCCL_SHM_DISABLE: 0 or 1; 1: ranks of one host talk over TCP
   bool loopback_disable = false;  // SHOAL_LOOPBACK_DISABLE: 0 or 1; 1: ranks of one process talk as separate processes do
   // ---- algorithms
-  // SHOAL_ALGO: force this algorithm (a name from the table of algorithms, any case); else what NCCL_ALGO says of all-reduce,
-  // where that is Ring or one name of ours
+  // NCCL_ALGO (SHOAL_ALGO): which algorithms may be chosen: [function:][^]name,name...;function:..., any case; names are those of
+  // the table of algorithms, or NCCL's. One name forces it.
   std::string algo = "";
+  std::string algo_variable = "";  // which of the two was set
+  // SHOAL_NUMERICS: fast, ordered (same bits for any count, transport and algorithm at a given world) or exact (for any world
+  // too): the mode in which communicators start
+  std::string numerics = "fast";
   // ---- engine
   std::int64_t timeout_ms = 1'800'000;  // SHOAL_TIMEOUT_MS: the longest wait without progress, 1 .. 10^12; 0: for ever
   std::int64_t slice_bytes = 0;         // SHOAL_SLICE_BYTES: bytes of a slice in flight, 64 .. 16 MiB; 0: chosen by the library

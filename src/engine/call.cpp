@@ -3,29 +3,44 @@
 
 #include <fmt/format.h>
 
-namespace shoal::engine {
-namespace {
+#include "engine/mix.h"
 
-// The finaliser of MurmurHash3: every input bit changes about half of the output bits.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 33;
-  x *= 0xff51afd7ed558ccdULL;
-  x ^= x >> 33;
-  x *= 0xc4ceb9fe1a85ec53ULL;
-  return x ^ (x >> 33);
+namespace shoal::engine {
+
+std::string_view name_of(Numerics numerics) {
+  switch (numerics) {
+    case Numerics::fast: return "fast";
+    case Numerics::ordered: return "ordered";
+    case Numerics::exact: return "exact";
+  }
+  return "";
 }
 
-}  // namespace
+std::optional<Numerics> numerics_from(std::string_view name) {
+  for (const Numerics each : {Numerics::fast, Numerics::ordered, Numerics::exact})
+    if (name == name_of(each)) return each;
+  return std::nullopt;
+}
 
 std::string describe(const Call& call) {
-  return fmt::format("{} #{} of {} {}, {}", plan::name_of(call.collective), call.sequence, call.count.value, name_of(call.type),
-                     name_of(call.op));
+  std::string text = fmt::format("{} #{}", plan::name_of(call.collective), call.sequence);
+  if (call.collective == plan::Collective::barrier) return text;
+  text += fmt::format(" of {} {}", call.count.value, shoal::name_of(call.type));
+  if (plan::is_reduction(call.collective)) text += fmt::format(", {}", shoal::name_of(call.op));
+  if (call.numerics != Numerics::fast) text += fmt::format(", {}", name_of(call.numerics));
+  if (plan::has_root(call.collective)) text += fmt::format(", root {}", call.root.value);
+  return text;
 }
 
 std::uint32_t signature(const Call& call, std::uint64_t communicator) {
   const std::uint64_t what = static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
-                             static_cast<std::uint64_t>(call.op) << 16;
-  const std::uint64_t all = mix(mix(mix(communicator ^ call.sequence) ^ call.count.value) ^ what);
+                             static_cast<std::uint64_t>(call.op) << 16 | static_cast<std::uint64_t>(call.numerics) << 24 |
+                             static_cast<std::uint64_t>(call.root.value) << 32;
+  std::uint64_t all = mix(mix(communicator ^ call.sequence) ^ what);
+  if (call.collective == plan::Collective::all_gather_v)
+    for (const std::size_t count : call.uneven->output.counts) all = mix(all ^ count);
+  else if (call.collective != plan::Collective::all_to_all_v)  // whose lengths only the two ends of a block know
+    all = mix(all ^ call.count.value);
   return static_cast<std::uint32_t>(all ^ (all >> 32));
 }
 

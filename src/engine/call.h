@@ -2,7 +2,11 @@
 // One collective call as the engine runs it: the user's memory and what is to be done to it. Value type.
 #pragma once
 
+#include <array>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/types.h"
 #include "device/reduce.h"
@@ -10,18 +14,44 @@
 
 namespace shoal::engine {
 
+// Blocks of different lengths, in elements; block q begins `offset` elements after the start of its buffer. Empty vectors for a
+// buffer whose blocks this rank has only one of, or none.
+struct Blocks {
+  std::vector<std::size_t> counts;   // [world]
+  std::vector<std::size_t> offsets;  // [world]
+};
+
+struct Uneven {
+  Blocks input;   // all_to_all_v: what goes to each rank. all_gather_v: counts alone: every rank's
+  Blocks output;  // what comes from each rank
+};
+
+// What is promised of the bits of a reduction's result.
+enum class Numerics : std::uint8_t {
+  fast,     // the same on all ranks
+  ordered,  // and for any count, slice, transport and algorithm, at a given world
+  exact,    // and for any world and order of ranks: the true sum, rounded once
+};
+std::string_view name_of(Numerics numerics);
+std::optional<Numerics> numerics_from(std::string_view name);
+
 struct Call {
   plan::Collective collective = plan::Collective::all_reduce;
   const void* input = nullptr;
   void* output = nullptr;
-  Count count;
+  Count count;  // of the vector, or of one block; of the longest block this rank sends or receives where they differ
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   device::Scale scale;
-  std::uint64_t sequence = 0;  // of this communicator: 1, 2, ...
+  std::array<std::byte, 8> factor{};  // of a pre-multiplied sum: one element, this rank's
+  Rank root;
+  Numerics numerics = Numerics::fast;
+  std::shared_ptr<const Uneven> uneven;  // of the collectives with blocks of different lengths
+  std::uint64_t ticket = 0;              // place in this rank's order: 1, 2, ...
+  std::uint64_t sequence = 0;            // of this communicator's collectives: 1, 2, ...; equal on all ranks
 };
 
-// "all_reduce #88 of 1000 float32, sum"
+// "all_reduce #88 of 1000 float32, sum"; "broadcast #3 of 7 int8, root 2"
 std::string describe(const Call& call);
 
 // What the receiver of a message compares before it touches the data. Equal on all ranks exactly if they make the same call.

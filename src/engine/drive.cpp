@@ -51,6 +51,8 @@ class Patience {
         if (now >= until_) turns_ = kOut;
       }
       if (turns_ < kOut) {
+        // Two ranks may have started on one processor: the scheduler would part them much later than the budget ends.
+        if (turns_ % kYieldEvery == 0) sched_yield();
         if (turns_ > kEagerTurns) relax();
         return true;
       }
@@ -63,7 +65,8 @@ class Patience {
 
  private:
   static constexpr std::uint64_t kOut = std::uint64_t{1} << 62;
-  static constexpr std::uint64_t kEagerTurns = 32;  // a small message comes within so many; a pause would be a tenth of its time
+  static constexpr std::uint64_t kEagerTurns = 32;   // a small message comes within so many; a pause would be a tenth of its time
+  static constexpr std::uint64_t kYieldEvery = 512;  // some 20 us
   std::chrono::nanoseconds spin_{0};
   int yields_ = 0;
   std::uint64_t turns_ = 0;
@@ -72,25 +75,24 @@ class Patience {
 };
 
 Status timed_out(const Driven& call) {
-  const Track& track = call.execution->waiting_track();
-  const Call& what = call.execution->job().call;
-  link::Link* over = call.execution->links().get(track.waiting_for(), track.channel());
+  const Waiting waiting = call.execution->waiting();
+  link::Link* over = call.execution->links().get(waiting.peer, waiting.channel);
   return {Code::timeout,
           fmt::format("rank {}, {}: {} rank {} for {:.1f} s ({}); SHOAL_TIMEOUT_MS sets how long to wait", call.rank.value,
-                      describe(what),
-                      over == nullptr              ? "no connection to"
-                      : track.waiting_to_receive() ? "nothing from"
-                                                   : "no room towards",
-                      track.waiting_for().value, std::chrono::duration<double>(call.policy.timeout).count(),
+                      call.execution->describe(),
+                      over == nullptr      ? "no connection to"
+                      : waiting.to_receive ? "nothing from"
+                                           : "no room towards",
+                      waiting.peer.value, std::chrono::duration<double>(call.policy.timeout).count(),
                       over == nullptr ? "connecting" : over->transport()),
-          track.waiting_for()};
+          waiting.peer};
 }
 
 // Why this call must end, if it must.
 Status trouble(Driven& call, Clock::time_point now) {
   if (Status s = call.watch->look(); !s.is_ok()) return s;
-  const Track& track = call.execution->waiting_track();
-  link::Link* over = call.execution->links().get(track.waiting_for(), track.channel());
+  const Waiting waiting = call.execution->waiting();
+  link::Link* over = call.execution->links().get(waiting.peer, waiting.channel);
   Status health = over == nullptr ? Status() : over->health();
   if (health.is_ok()) {
     call.link_broken_since.reset();

@@ -10,31 +10,73 @@ namespace {
 
 // Streaming stores pay once input and output together are far larger than a last-level cache's share.
 constexpr std::size_t kStreamStoresFrom = 16 << 20;
+constexpr std::size_t kMaxLanes = 4;
+constexpr std::size_t kCacheLine = 64;
 
 }  // namespace
 
-Execution::Execution(Links& links, std::uint64_t communicator) : links_(links), communicator_(communicator) {
+Execution::Execution(Links& links, std::uint64_t communicator) : links_(links), communicator_(communicator), transfers_(links) {
   for (std::size_t i = 0; i < kMaxLanes * kMaxInFlight; ++i) tracks_.emplace_back(links);
 }
 
-void Execution::start(const Call& call, const plan::Plan& plan, const Tuning& tuning) {
-  expects(plan.lanes.size() <= kMaxLanes && tuning.in_flight <= kMaxInFlight, "a plan of few lanes, with few slices in flight");
+Bytes part_limit(const plan::Plan& plan, std::int32_t widest, Bytes slice, Bytes window) {
+  if (plan.shared > 0) {  // two sets of slots, each slot in whole cache lines; all data pass through them
+    const std::size_t slot = window.value / 2 / static_cast<std::size_t>(plan.shared);
+    return {std::max<std::size_t>(slot / kCacheLine * kCacheLine, kCacheLine)};
+  }
+  return {std::max<std::size_t>(slice.value / static_cast<std::size_t>(std::max(widest, 1)), 1)};
+}
+
+void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int slices_in_flight, std::span<std::byte> window) {
+  expects(plan.lanes.size() <= kMaxLanes && slices_in_flight <= kMaxInFlight, "a plan of few lanes, with few slices in flight");
+  transferring_ = false;
+  // How many slices are in flight, and where they are cut, is agreed, though not how many there are where only two ranks know a
+  // block's length.
+  const bool agreed = call.collective != plan::Collective::all_to_all_v;
+  const Slicing slicing = (agreed ? make_slicing : make_fixed_slicing)(call.count, call.type, plan.chunks, part);
   job_.call = call;
   job_.plan = &plan;
-  job_.slicing = make_slicing(call.count, call.type, plan.chunks, tuning.slice);
+  job_.layout = Layout(call, plan, slicing);
+  job_.slices = call.collective == plan::Collective::barrier ? 1 : slicing.slices;
   job_.kernels = &device::kernels(call.type, call.op);
   job_.tag = {signature(call, communicator_)};
-  job_.scales_input = device::scales_input(call.type, call.op);
+  job_.scales_input = plan::is_reduction(call.collective) && device::scales_input(call.type, call.op);
   job_.stream_stores = size_of(call.count, call.type).value >= kStreamStoresFrom;
+  job_.window = window.data();
+  job_.half_window = window.size() / 2;
+
+  const bool shares = plan.shared > 0;
+  const auto most = static_cast<std::size_t>(slices_in_flight);
+  const std::size_t in_flight = shares ? 1 : agreed ? std::min(job_.slices, most) : most;
+  const std::size_t scratch_each = static_cast<std::size_t>(plan.scratch) * job_.layout.slot_bytes();
+  std::byte* memory = scratch(scratch_each * in_flight * plan.lanes.size());
 
   used_ = running_ = 0;
-  const std::size_t in_flight = std::min(job_.slicing.slices, static_cast<std::size_t>(tuning.in_flight));
-  for (std::size_t l = 0; l < plan.lanes.size(); ++l)
+  for (const plan::Lane& lane : plan.lanes)
     for (std::size_t i = 0; i < in_flight; ++i) {
       Track& track = tracks_[used_++];
-      track.start(job_, plan.lanes[l], static_cast<int>(l) * kMaxInFlight + static_cast<int>(i), i, in_flight);
+      const int channel = shares ? kWindowChannel : lane.channel * kMaxInFlight + static_cast<int>(i);
+      track.start(job_, lane, channel, i, in_flight, memory);
+      memory += scratch_each;
       if (!track.done()) ++running_;
     }
+}
+
+void Execution::start(std::vector<Transfer> transfers, Bytes message) {
+  used_ = running_ = 0;
+  transferring_ = true;
+  transfers_.start(std::move(transfers), communicator_, kTransferChannel, message);
+}
+
+std::byte* Execution::scratch(std::size_t bytes) {
+  if (bytes > scratch_bytes_) {
+    scratch_.reset();
+    scratch_ = std::make_unique_for_overwrite<std::byte[]>(bytes + kCacheLine);
+    scratch_bytes_ = bytes;
+  }
+  void* start = scratch_.get();
+  std::size_t space = scratch_bytes_ + kCacheLine;
+  return start == nullptr ? nullptr : static_cast<std::byte*>(std::align(kCacheLine, scratch_bytes_, start, space));
 }
 
 bool Execution::advance() {
@@ -45,19 +87,26 @@ bool Execution::advance() {
     moved |= track.advance();
     if (track.done()) --running_;
   }
+  if (transferring_ && !transfers_.done()) moved |= transfers_.advance();
   return moved;
 }
 
 const Status& Execution::failure() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].failure().is_ok()) return tracks_[i].failure();
+  if (transferring_ && !transfers_.failure().is_ok()) return transfers_.failure();
   return links_.failure();
 }
 
-const Track& Execution::waiting_track() const {
+std::string Execution::describe() const {
+  return transferring_ ? engine::describe(transfers_.current()) : engine::describe(job_.call);
+}
+
+Waiting Execution::waiting() const {
   for (std::size_t i = 0; i < used_; ++i)
-    if (!tracks_[i].done()) return tracks_[i];
-  return tracks_.front();
+    if (!tracks_[i].done()) return tracks_[i].waiting();
+  if (!transferring_ || transfers_.done()) return tracks_.front().waiting();
+  return {transfers_.current().peer, kTransferChannel, !transfers_.current().sending};
 }
 
 }  // namespace shoal::engine

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call being run: all tracks of its plan over all its slices. Reused from call to call; starting and running one allocates
-// nothing. Driven by one thread (see drive.h), which may drive several executions of several ranks in turn.
+// One call being run: all tracks of a collective's plan over all its slices, or a group's point-to-point transfers. Reused from
+// call to call; starting and running a collective allocates nothing once scratch memory has its size. Driven by one thread (see
+// drive.h), which may drive several executions of several ranks in turn.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "engine/track.h"
+#include "engine/transfers.h"
 
 namespace shoal::engine {
 
@@ -16,38 +18,58 @@ struct Tuning {
   int in_flight = 2;      // slices that a lane works on at a time
 };
 
-inline constexpr std::size_t kMaxLanes = 2;
 inline constexpr int kMaxInFlight = 16;
+// The links between two ranks: kMaxChannels x kMaxInFlight for plans, then one for point to point and one over which the two
+// show each other their shared slots.
+inline constexpr int kMaxChannels = 2;
+inline constexpr int kTransferChannel = kMaxChannels * kMaxInFlight;
+inline constexpr int kWindowChannel = kTransferChannel + 1;
+inline constexpr int kAllChannels = kWindowChannel + 1;
 
 class Execution {
  public:
   Execution(Links& links, std::uint64_t communicator);
 
-  void start(const Call& call, const plan::Plan& plan, const Tuning& tuning);
+  // `part`: most bytes of a chunk of a slice, see part_limit. `window`: this rank's memory for shared slots, if the plan has any.
+  void start(const Call& call, const plan::Plan& plan, Bytes part, int in_flight, std::span<std::byte> window = {});
+  void start(std::vector<Transfer> transfers, Bytes message);
+
   // Runs what can run now; true if anything moved.
   bool advance();
   // All steps are done and every byte has left this rank.
-  bool done() const { return running_ == 0 && links_.flushed(); }
-  // The first track's failure, if any.
+  bool done() const { return running_ == 0 && transfers_.done() && links_.flushed(); }
+  // The first failure, if any.
   const Status& failure() const;
 
-  const Job& job() const { return job_; }
   Links& links() { return links_; }
-  // A track that is not done; any, if only bytes have yet to leave.
-  const Track& waiting_track() const;
-  // f(track) for every track that is not done.
+  // What is being run, for messages.
+  std::string describe() const;
+  // Something that is waited for; any, if only bytes have yet to leave.
+  Waiting waiting() const;
+  // f(Waiting) for everything that is waited for.
   template <typename F>
   void for_each_waiting(F&& f) const {
     for (std::size_t i = 0; i < used_; ++i)
-      if (!tracks_[i].done()) f(tracks_[i]);
+      if (!tracks_[i].done()) f(tracks_[i].waiting());
+    transfers_.for_each_waiting(f);
   }
 
  private:
+  std::byte* scratch(std::size_t bytes);
+
   Links& links_;
   std::uint64_t communicator_;
   Job job_;
   std::vector<Track> tracks_;
   std::size_t used_ = 0, running_ = 0;
+  Transfers transfers_;
+  bool transferring_ = false;
+  std::unique_ptr<std::byte[]> scratch_;
+  std::size_t scratch_bytes_ = 0;
 };
+
+// Bytes of a part (one chunk of one slice) with which a plan runs whose messages hold up to `widest` chunks on some rank: no
+// message is longer than `slice`, shared slots fit into `window`. A pure function of agreed numbers.
+Bytes part_limit(const plan::Plan& plan, std::int32_t widest, Bytes slice, Bytes window);
 
 }  // namespace shoal::engine

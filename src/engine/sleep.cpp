@@ -44,8 +44,8 @@ Sources collect(std::span<const Driven> calls) {
   for (const Driven& call : calls) {
     if (call.finished) continue;
     Links& links = call.execution->links();
-    call.execution->for_each_waiting([&](const Track& track) {
-      if (const link::Link* awaited = links.get(track.waiting_for(), track.channel())) add(sources, awaited->wakeup());
+    call.execution->for_each_waiting([&](const Waiting& waiting) {
+      if (const link::Link* awaited = links.get(waiting.peer, waiting.channel)) add(sources, awaited->wakeup());
     });
     for (link::Link* each : links.on_descriptors())
       if (!each->flushed()) add(sources, {.descriptor = each->wakeup().descriptor, .events = POLLOUT});
@@ -118,6 +118,7 @@ void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds lo
   if (sources.doorbells) longest = std::min<std::chrono::nanoseconds>(longest, kNap);
   for (const Driven& call : calls)
     if (!call.finished) add(sources, call.watch->wakeup());
+  if (!still_nothing()) return;  // progress may have read what the descriptors would have told of
   const timespec timeout = to_timespec(longest);
   ppoll(sources.descriptors.data(), sources.descriptors.size(), &timeout, nullptr);
 }

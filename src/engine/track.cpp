@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/track.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace shoal::engine {
@@ -17,20 +18,24 @@ namespace {
 
 // Below this a copy into wire memory costs less than a system call that names the user's.
 constexpr std::size_t kDirectMinimum = 8 << 10;
+// Elements that reduce_shared takes from every rank in turn, so that the partial sum stays in the first-level cache.
+constexpr std::size_t kSharedBlock = 2048;
 
 }  // namespace
 
-void Track::start(const Job& job, const plan::Lane& lane, int channel, std::size_t first, std::size_t stride) {
+void Track::start(const Job& job, const plan::Lane& lane, int channel, std::size_t first, std::size_t stride,
+                  std::byte* scratch) {
   job_ = &job;
   lane_ = &lane;
-  channel_ = channel;
+  waiting_.channel = channel;
+  scratch_ = scratch;
   slice_ = first;
   stride_ = stride;
   loop_ = step_ = 0;
   iteration_ = 0;
   expected_ = asked_ = false;
   failure_ = {};
-  done_ = slice_ >= job.slicing.slices || lane.loops.empty();
+  done_ = slice_ >= job.slices || lane.loops.empty();
 }
 
 bool Track::advance() {
@@ -56,105 +61,146 @@ void Track::next_step() {
 void Track::next_slice() {
   loop_ = 0;
   slice_ += stride_;
-  done_ = slice_ >= job_->slicing.slices;
+  done_ = slice_ >= job_->slices;
+  if (job_->plan->shared > 0) ++shared_runs_;
 }
 
 bool Track::execute(const Step& step) {
   switch (step.op) {
     case Op::copy: return do_copy(step);
+    case Op::reduce: return do_reduce(step);
     case Op::send: return do_send(step);
     case Op::recv: return do_recv(step);
     case Op::recv_reduce: return do_recv_reduce(step);
     case Op::recv_reduce_send: return do_recv_reduce_send(step);
     case Op::recv_copy_send: return do_recv_copy_send(step);
+    case Op::signal: return do_signal(step);
+    case Op::wait: return do_wait(step);
+    case Op::copy_shared: return do_copy_shared(step);
+    case Op::reduce_shared: return do_reduce_shared(step);
   }
   return false;
 }
 
 bool Track::do_copy(const Step& step) {
-  const Part n = part(step.source);
-  const std::byte* source = read_from(step.source, n);
-  std::byte* target = write_to(part(step.target));
-  const device::MapFn map = step.final ? job_->kernels->load_input_final : job_->kernels->load_input;
-  if (step.source.buffer == Buffer::input) {
-    if (source != target || job_->scales_input || step.final)
-      map({target, nullptr, job_->stream_stores}, source, n.elements, job_->call.scale);
-  } else {
-    device::copy({target, nullptr, job_->stream_stores}, {source, n.size.value});
+  const Walk way = walk(step);
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part source = part(step.source, way, t);
+    std::byte* const target = part(step.target, way, t).at;
+    const bool changes = step.source.buffer == Buffer::input && (job_->scales_input || step.final);
+    if (target != source.at || changes) load(step, {target, nullptr, job_->stream_stores}, source);
+  }
+  return true;
+}
+
+bool Track::do_reduce(const Step& step) {
+  const Walk way = walk(step);
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part source = part(step.source, way, t);
+    std::byte* const target = part(step.target, way, t).at;
+    combine(step, {target, nullptr, job_->stream_stores}, source.at, target, source.elements);
   }
   return true;
 }
 
 bool Track::do_send(const Step& step) {
-  const Part n = part(step.source);
-  if (n.elements == 0) return true;
+  const Walk way = walk(step);
+  if (way.total.value == 0) return true;
   Link* out = outgoing(step);
   if (out == nullptr || !room_behind_direct(*out)) return false;
-  const std::byte* source = read_from(step.source, n);
   const bool scaled = job_->scales_input && step.source.buffer == Buffer::input;
-  if (Direct* direct = scaled ? nullptr : direct_way(*out, n.size)) return direct->send({source, n.size.value}, job_->tag);
-  const std::span<std::byte> wire = out->acquire(n.size);
+  if (Direct* direct = scaled || way.pieces > 1 ? nullptr : direct_way(*out, way.total))
+    return direct->send({part(step.source, way, 0).at, way.total.value}, job_->tag);
+  const std::span<std::byte> wire = out->acquire(way.total);
   if (wire.data() == nullptr) return false;
-  if (scaled)
-    job_->kernels->load_input({wire.data()}, source, n.elements, job_->call.scale);
-  else
-    std::memcpy(wire.data(), source, n.size.value);
+  std::byte* to = wire.data();
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part source = part(step.source, way, t);
+    if (scaled)
+      load(step, {to}, source);
+    else
+      std::memcpy(to, source.at, size_of(source).value);
+    to += size_of(source).value;
+  }
   out->commit(job_->tag);
   return true;
 }
 
 bool Track::do_recv(const Step& step) {
-  const Part n = part(step.target);
-  if (n.elements == 0) return true;
+  const Walk way = walk(step);
+  if (way.total.value == 0) return true;
   Link* in = incoming(step);
   if (in == nullptr) return false;
-  std::byte* target = write_to(n);
-  if (!expected_) {
-    if (Direct* direct = in->direct()) direct->expect({target, n.size.value});
+  if (!expected_ && way.pieces == 1) {
+    if (Direct* direct = in->direct()) direct->expect({part(step.target, way, 0).at, way.total.value});
     expected_ = true;
   }
-  const Message* message = arrived(*in, {step.from.at(iteration_)}, n.size);
+  const Message* message = arrived(*in, {step.from.at(iteration_)}, way.total);
   if (message == nullptr) return false;
-  if (message->payload.data() != target) device::copy({target, nullptr, job_->stream_stores}, message->payload);
+  const std::byte* from = message->payload.data();
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part target = part(step.target, way, t);
+    const Bytes n = size_of(target);
+    if (from != target.at) device::copy({target.at, nullptr, job_->stream_stores}, {from, n.value});
+    from += n.value;
+  }
   in->release();
   return true;
 }
 
 bool Track::do_recv_reduce(const Step& step) {
-  const Part n = part(step.source);
-  if (n.elements == 0) return true;
+  const Walk way = walk(step);
+  if (way.total.value == 0) return true;
   Link* in = incoming(step);
   if (in == nullptr) return false;
-  const Message* message = arrived(*in, {step.from.at(iteration_)}, n.size);
+  const Message* message = arrived(*in, {step.from.at(iteration_)}, way.total);
   if (message == nullptr) return false;
-  combine(step)({write_to(n), nullptr, job_->stream_stores}, read_from(step.source, n), message->payload.data(), n.elements,
-                job_->call.scale);
+  const std::byte* from = message->payload.data();
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part source = part(step.source, way, t);
+    combine(step, {part(step.target, way, t).at, nullptr, job_->stream_stores}, source.at, from, source.elements);
+    from += size_of(source).value;
+  }
   in->release();
   return true;
 }
 
+// Both links, and the message: all or nothing, for a fused step needs the message and room for it at once.
+Track::Ends Track::both_ends(const Step& step, Bytes size) {
+  Ends ends{.in = incoming(step)};
+  if (ends.in != nullptr) ends.out = outgoing(step);
+  if (ends.out == nullptr) return ends;
+  const Message* message = arrived(*ends.in, {step.from.at(iteration_)}, size);
+  if (message == nullptr) return ends;
+  waiting_.peer = {step.to.at(iteration_)};
+  waiting_.to_receive = false;
+  if (room_behind_direct(*ends.out)) ends.message = message;
+  return ends;
+}
+
 bool Track::do_recv_reduce_send(const Step& step) {
-  const Part n = part(step.source);
-  if (n.elements == 0) return true;
-  Link* in = incoming(step);
-  Link* out = in != nullptr ? outgoing(step) : nullptr;
-  if (out == nullptr) return false;
-  const Message* message = arrived(*in, {step.from.at(iteration_)}, n.size);
+  const Walk way = walk(step);
+  if (way.total.value == 0) return true;
+  const auto [in, out, message] = both_ends(step, way.total);
   if (message == nullptr) return false;
-  waiting_for_ = {step.to.at(iteration_)};
-  waiting_to_receive_ = false;
-  if (!room_behind_direct(*out)) return false;
-  const std::byte* source = read_from(step.source, n);
   const bool kept = step.target.buffer != Buffer::none;
-  std::byte* target = kept ? write_to(n) : nullptr;
-  if (Direct* direct = kept ? direct_way(*out, n.size) : nullptr) {
-    combine(step)({target, nullptr, false}, source, message->payload.data(), n.elements, job_->call.scale);
-    direct->send({target, n.size.value}, job_->tag);  // there is room: the last one is sent
+  if (Direct* direct = kept && way.pieces == 1 ? direct_way(*out, way.total) : nullptr) {
+    const Part source = part(step.source, way, 0);
+    std::byte* const target = part(step.target, way, 0).at;
+    combine(step, {target, nullptr, false}, source.at, message->payload.data(), source.elements);
+    direct->send({target, way.total.value}, job_->tag);  // there is room: the last one is sent
   } else {
-    const std::span<std::byte> wire = out->acquire(n.size);
+    const std::span<std::byte> wire = out->acquire(way.total);
     if (wire.data() == nullptr) return false;
-    const device::Target where = kept ? device::Target{target, wire.data(), job_->stream_stores} : device::Target{wire.data()};
-    combine(step)(where, source, message->payload.data(), n.elements, job_->call.scale);
+    std::size_t offset = 0;
+    for (std::int32_t t = 0; t < way.pieces; ++t) {
+      const Part source = part(step.source, way, t);
+      std::byte* const to = wire.data() + offset;
+      const device::Target where =
+          kept ? device::Target{part(step.target, way, t).at, to, job_->stream_stores} : device::Target{to};
+      combine(step, where, source.at, message->payload.data() + offset, source.elements);
+      offset += size_of(source).value;
+    }
     out->commit(job_->tag);
   }
   in->release();
@@ -162,40 +208,88 @@ bool Track::do_recv_reduce_send(const Step& step) {
 }
 
 bool Track::do_recv_copy_send(const Step& step) {
-  const Part n = part(step.target);
-  if (n.elements == 0) return true;
-  Link* in = incoming(step);
-  Link* out = in != nullptr ? outgoing(step) : nullptr;
-  if (out == nullptr) return false;
-  std::byte* target = write_to(n);
-  if (!expected_) {
-    if (Direct* direct = in->direct()) direct->expect({target, n.size.value});
-    expected_ = true;
-  }
-  const Message* message = arrived(*in, {step.from.at(iteration_)}, n.size);
+  const Walk way = walk(step);
+  if (way.total.value == 0) return true;
+  if (!expected_ && way.pieces == 1)
+    if (Link* in = incoming(step)) {
+      if (Direct* direct = in->direct()) direct->expect({part(step.target, way, 0).at, way.total.value});
+      expected_ = true;
+    }
+  const auto [in, out, message] = both_ends(step, way.total);
   if (message == nullptr) return false;
-  waiting_for_ = {step.to.at(iteration_)};
-  waiting_to_receive_ = false;
-  if (!room_behind_direct(*out)) return false;
-  const bool landed = message->payload.data() == target;
-  if (Direct* direct = direct_way(*out, n.size)) {
-    if (!landed) device::copy({target}, message->payload);
-    direct->send({target, n.size.value}, job_->tag);
+  if (Direct* direct = way.pieces == 1 ? direct_way(*out, way.total) : nullptr) {
+    std::byte* const target = part(step.target, way, 0).at;
+    if (message->payload.data() != target) device::copy({target, nullptr, false}, message->payload);
+    direct->send({target, way.total.value}, job_->tag);  // there is room: the last one is sent
   } else {
-    const std::span<std::byte> wire = out->acquire(n.size);
+    const std::span<std::byte> wire = out->acquire(way.total);
     if (wire.data() == nullptr) return false;
-    if (landed)
-      std::memcpy(wire.data(), target, n.size.value);
-    else
-      device::copy({target, wire.data(), job_->stream_stores}, message->payload);
+    std::size_t offset = 0;
+    for (std::int32_t t = 0; t < way.pieces; ++t) {
+      const Part target = part(step.target, way, t);
+      const std::span<const std::byte> from = message->payload.subspan(offset, size_of(target).value);
+      if (from.data() == target.at)  // it has landed there
+        std::memcpy(wire.data() + offset, from.data(), from.size());
+      else
+        device::copy({target.at, wire.data() + offset, job_->stream_stores}, from);
+      offset += from.size();
+    }
     out->commit(job_->tag);
   }
   in->release();
   return true;
 }
 
+bool Track::do_signal(const Step& step) {
+  Link* out = outgoing(step);
+  if (out == nullptr || !room_behind_direct(*out) || out->acquire({0}).data() == nullptr) return false;
+  out->commit(job_->tag);
+  return true;
+}
+
+bool Track::do_wait(const Step& step) {
+  Link* in = incoming(step);
+  if (in == nullptr || arrived(*in, {step.from.at(iteration_)}, {0}) == nullptr) return false;
+  in->release();
+  return true;
+}
+
+bool Track::do_copy_shared(const Step& step) {
+  const Walk way = walk(step);
+  std::byte* const slots = shared_of({step.from.at(iteration_)});
+  if (slots == nullptr) return false;
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part source = job_->layout.slot(slots, step.source.at(t, iteration_), slice_);
+    device::copy({part(step.target, way, t).at, nullptr, job_->stream_stores}, {source.at, size_of(source).value});
+  }
+  return true;
+}
+
+bool Track::do_reduce_shared(const Step& step) {
+  const Walk way = walk(step);
+  const std::int32_t world = job_->plan->world.value;
+  for (std::int32_t q = 0; q < world; ++q)
+    if (shared_of({q}) == nullptr) return false;
+  const std::size_t width = job_->layout.width();
+  for (std::int32_t t = 0; t < way.pieces; ++t) {
+    const Part target = part(step.target, way, t);
+    const auto operand = [&](std::int32_t q, std::size_t first) {
+      return job_->layout.slot(shared_of({q}), step.source.at(t, iteration_), slice_).at + first * width;
+    };
+    for (std::size_t first = 0; first < target.elements; first += kSharedBlock) {
+      const std::size_t n = std::min(kSharedBlock, target.elements - first);
+      std::byte* const sum = target.at + first * width;
+      for (std::int32_t q = 1; q < world; ++q) {
+        const device::CombineFn f = step.final && q == world - 1 ? job_->kernels->combine_final : job_->kernels->combine;
+        f({sum}, q == 1 ? operand(0, first) : sum, operand(q, first), n, job_->call.scale);
+      }
+    }
+  }
+  return true;
+}
+
 Link* Track::link_to(Rank peer) {
-  Link* link = links_.get(peer, channel_);
+  Link* link = links_.get(peer, waiting_.channel);
   if (link == nullptr && !asked_) ask_for_all_links();
   return link;
 }
@@ -205,23 +299,23 @@ Link* Track::link_to(Rank peer) {
 void Track::ask_for_all_links() {
   asked_ = true;
   plan::for_each_step(*lane_, [this](const Step& step, std::int32_t i) {
-    if (plan::receives(step.op)) links_.get({step.from.at(i)}, channel_);
-    if (plan::sends(step.op)) links_.get({step.to.at(i)}, channel_);
+    if (plan::receives(step.op)) links_.get({step.from.at(i)}, waiting_.channel);
+    if (plan::sends(step.op)) links_.get({step.to.at(i)}, waiting_.channel);
   });
 }
 
 Link* Track::incoming(const Step& step) {
-  waiting_for_ = {step.from.at(iteration_)};
-  waiting_to_receive_ = true;
-  return link_to(waiting_for_);
+  waiting_.peer = {step.from.at(iteration_)};
+  waiting_.to_receive = true;
+  return link_to(waiting_.peer);
 }
 
 Link* Track::outgoing(const Step& step) {
   const Rank to{step.to.at(iteration_)};
   Link* out = link_to(to);
   if (out == nullptr || !plan::receives(step.op)) {
-    waiting_for_ = to;
-    waiting_to_receive_ = false;
+    waiting_.peer = to;
+    waiting_.to_receive = false;
   }
   return out;
 }
@@ -233,9 +327,10 @@ const Message* Track::arrived(Link& in, Rank from, Bytes expected) {
     return message;
   failure_ = Status(
       Code::invalid_usage,
-      fmt::format("{}: rank {} makes another call (its message has {} bytes, {} expected, and another signature): all ranks must "
-                  "make the same calls, with the same count, type and reduction, in the same order",
-                  describe(job_->call), from.value, message->payload.size(), expected.value),
+      fmt::format("{}: rank {} makes another call (its message has {} bytes, {} expected, and {} signature): all ranks must make "
+                  "the same calls, with the same count, type, reduction and root, in the same order",
+                  describe(job_->call), from.value, message->payload.size(), expected.value,
+                  message->tag == job_->tag ? "the same" : "another"),
       from);
   return nullptr;
 }
@@ -251,23 +346,72 @@ bool Track::room_behind_direct(Link& out) const {
   return direct == nullptr || direct->sent();
 }
 
-Track::Part Track::part(const Chunk& chunk) const {
-  const plan::Range range = job_->slicing.range(slice_, job_->plan->chunks, chunk.index.at(iteration_));
-  const std::size_t width = element_bytes(job_->call.type);
-  return {range.begin, range.length(), {range.begin * width}, {range.length() * width}};
+Track::Walk Track::walk(const Step& step) const {
+  const Chunk& chunk = step.target.buffer != Buffer::none ? step.target : step.source;
+  if (chunk.size == 1) return {1, false, size_of(part_of(chunk.buffer, chunk.at(0, iteration_)))};
+  const auto in_one = [this](const Chunk& each) {
+    return each.buffer == Buffer::none || (each.run == each.size && each.wrap == 0 && job_->layout.contiguous(each.buffer));
+  };
+  Walk way{chunk.size, in_one(step.source) && in_one(step.target), {}};
+  if (way.merged) {
+    way.pieces = 1;
+    way.total = size_of(part(chunk, way, 0));
+  } else {
+    for (std::int32_t t = 0; t < chunk.size; ++t)
+      way.total.value += size_of(part_of(chunk.buffer, chunk.at(t, iteration_))).value;
+  }
+  return way;
 }
 
-const std::byte* Track::read_from(const Chunk& chunk, const Part& part) const {
-  const void* base = chunk.buffer == Buffer::input ? job_->call.input : job_->call.output;
-  return static_cast<const std::byte*>(base) + part.offset.value;
+Part Track::part(const Chunk& chunk, const Walk& walk, std::int32_t piece) const {
+  Part first = part_of(chunk.buffer, chunk.at(piece, iteration_));
+  if (walk.merged) {
+    const Part last = part_of(chunk.buffer, chunk.at(chunk.size - 1, iteration_));
+    first.elements = static_cast<std::size_t>(last.at - first.at) / job_->layout.width() + last.elements;
+  }
+  return first;
 }
 
-std::byte* Track::write_to(const Part& part) const { return static_cast<std::byte*>(job_->call.output) + part.offset.value; }
+Part Track::part_of(Buffer buffer, std::int32_t index) const {
+  switch (buffer) {
+    case Buffer::input: return job_->layout.input(index, slice_);
+    case Buffer::output: return job_->layout.output(index, slice_);
+    case Buffer::scratch: return job_->layout.slot(scratch_, index, slice_);
+    case Buffer::shared: return job_->layout.slot(shared_set(job_->window), index, slice_);
+    case Buffer::none: break;
+  }
+  return {};
+}
 
-device::CombineFn Track::combine(const Step& step) const {
+std::byte* Track::shared_set(std::byte* window) const {
+  return window + (shared_runs_ % 2) * job_->half_window;
+}
+
+// The shared slots of any rank; null while the link is being made, or if its memory cannot be had.
+std::byte* Track::shared_of(Rank peer) {
+  if (peer == job_->plan->rank) return shared_set(job_->window);
+  Link* link = link_to(peer);
+  if (link == nullptr) return nullptr;
+  if (!link->window().empty()) return shared_set(link->window().data());
+  failure_ = fail(Code::system_error, "{}: the memory of rank {} cannot be mapped here ({}): choose another algorithm than {}",
+                  describe(job_->call), peer.value, link->transport(), job_->plan->algorithm);
+  return nullptr;
+}
+
+void Track::combine(const Step& step, device::Target target, const std::byte* source, const std::byte* other,
+                    std::size_t n) const {
   const device::ReduceKernels& k = *job_->kernels;
-  if (step.source.buffer == Buffer::input) return step.final ? k.combine_input_final : k.combine_input;
-  return step.final ? k.combine_final : k.combine;
+  const device::CombineFn f = step.source.buffer == Buffer::input ? step.final ? k.combine_input_final : k.combine_input
+                              : step.final                        ? k.combine_final
+                                                                  : k.combine;
+  f(target, source, other, n, job_->call.scale);
+}
+
+void Track::load(const Step& step, device::Target target, const Part& source) const {
+  const bool scaled = step.source.buffer == Buffer::input && (job_->scales_input || step.final);
+  if (!scaled) return device::copy(target, {source.at, size_of(source).value});
+  (step.final ? job_->kernels->load_input_final : job_->kernels->load_input)(target, source.at, source.elements,
+                                                                             job_->call.scale);
 }
 
 }  // namespace shoal::engine

@@ -6,8 +6,9 @@
 #include <cstdint>
 
 #include "engine/call.h"
+#include "engine/layout.h"
 #include "engine/links.h"
-#include "engine/slicing.h"
+#include "engine/waiting.h"
 
 namespace shoal::engine {
 
@@ -15,38 +16,47 @@ namespace shoal::engine {
 struct Job {
   Call call;
   const plan::Plan* plan = nullptr;
-  Slicing slicing;
+  std::size_t slices = 0;
+  Layout layout;
   const device::ReduceKernels* kernels = nullptr;
   link::Tag tag;
   bool scales_input = false;
-  bool stream_stores = false;  // outputs go past the caches
+  bool stream_stores = false;   // outputs go past the caches
+  std::byte* window = nullptr;  // this rank's shared slots: two sets, each in its half
+  std::size_t half_window = 0;  // bytes; the same in every call, so that sets of calls with other slots do not overlap
 };
 
 class Track {
  public:
   Track(Links& links) : links_(links) {}
 
-  // Runs `lane` over slices first, first + stride, ...
-  void start(const Job& job, const plan::Lane& lane, int channel, std::size_t first, std::size_t stride);
+  // Runs `lane` over slices first, first + stride, ...; `scratch` is this track's own.
+  void start(const Job& job, const plan::Lane& lane, int channel, std::size_t first, std::size_t stride, std::byte* scratch);
 
   // True if any step was done. Sets failure() on a message that does not fit.
   bool advance();
   bool done() const { return done_; }
 
-  // While not done: the rank waited for, and whether for a message from it (else for room towards it).
-  Rank waiting_for() const { return waiting_for_; }
-  bool waiting_to_receive() const { return waiting_to_receive_; }
-  int channel() const { return channel_; }
+  // While not done.
+  const Waiting& waiting() const { return waiting_; }
   const Status& failure() const { return failure_; }
+
+  // How many runs of the program with shared slots this track has done, over all calls: says which of the two sets is in use.
+  std::uint64_t shared_runs() const { return shared_runs_; }
 
  private:
   bool execute(const plan::Step& step);
   bool do_copy(const plan::Step& step);
+  bool do_reduce(const plan::Step& step);
   bool do_send(const plan::Step& step);
   bool do_recv(const plan::Step& step);
   bool do_recv_reduce(const plan::Step& step);
   bool do_recv_reduce_send(const plan::Step& step);
   bool do_recv_copy_send(const plan::Step& step);
+  bool do_signal(const plan::Step& step);
+  bool do_wait(const plan::Step& step);
+  bool do_copy_shared(const plan::Step& step);
+  bool do_reduce_shared(const plan::Step& step);
 
   void next_step();
   void next_slice();
@@ -58,31 +68,46 @@ class Track {
   void ask_for_all_links();
   link::Link* incoming(const plan::Step& step);
   link::Link* outgoing(const plan::Step& step);
+  struct Ends {  // of a step that receives and sends
+    link::Link* in = nullptr;
+    link::Link* out = nullptr;
+    const link::Message* message = nullptr;  // null: wait
+  };
+  Ends both_ends(const plan::Step& step, Bytes size);
   // Straight from user memory, where plan and link allow it and it pays.
   link::Direct* direct_way(link::Link& out, Bytes size) const;
   bool room_behind_direct(link::Link& out) const;
 
-  struct Part {  // of a chunk, in this slice
-    std::size_t begin, elements;
-    Bytes offset, size;
+  // How the chunks of a step are walked: all at once where they are neighbours in memory, else one by one.
+  struct Walk {
+    std::int32_t pieces = 1;
+    bool merged = false;
+    Bytes total;
   };
-  Part part(const plan::Chunk& chunk) const;
-  const std::byte* read_from(const plan::Chunk& chunk, const Part& part) const;
-  std::byte* write_to(const Part& part) const;  // always the output: the checker has proven it
-  device::CombineFn combine(const plan::Step& step) const;
+  Walk walk(const plan::Step& step) const;
+  Part part(const plan::Chunk& chunk, const Walk& walk, std::int32_t piece) const;
+  Part part_of(plan::Buffer buffer, std::int32_t index) const;
+  Bytes size_of(const Part& part) const { return {part.elements * job_->layout.width()}; }
+  std::byte* shared_set(std::byte* window) const;
+  std::byte* shared_of(Rank peer);
+
+  // source (op) other -> target, in the variant that the step asks for.
+  void combine(const plan::Step& step, device::Target target, const std::byte* source, const std::byte* other,
+               std::size_t n) const;
+  void load(const plan::Step& step, device::Target target, const Part& source) const;
 
   Links& links_;
   const Job* job_ = nullptr;
   const plan::Lane* lane_ = nullptr;
-  int channel_ = 0;
+  std::byte* scratch_ = nullptr;
   std::size_t slice_ = 0, stride_ = 1;
   std::size_t loop_ = 0, step_ = 0;
   std::int32_t iteration_ = 0;
   bool done_ = true;
   bool asked_ = false;     // all links of this lane have been asked for
   bool expected_ = false;  // the link knows where the awaited payload should land
-  Rank waiting_for_;
-  bool waiting_to_receive_ = false;
+  std::uint64_t shared_runs_ = 0;
+  Waiting waiting_;
   Status failure_;
 };
 

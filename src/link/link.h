@@ -19,6 +19,7 @@
 #include "core/types.h"
 #include "link/doorbell.h"
 #include "link/socket.h"
+#include "link/window.h"
 
 namespace shoal::link {
 
@@ -76,6 +77,8 @@ class Link {
 
   virtual Wakeup wakeup() const = 0;
   virtual Direct* direct() { return nullptr; }
+  // The peer's window, readable here: only of links on the endpoint's window channel; empty where memory cannot be mapped.
+  virtual std::span<std::byte> window() const { return {}; }
   virtual Bytes max_message() const = 0;
   virtual std::string_view transport() const = 0;  // "shm", "tcp", ...
 };
@@ -100,7 +103,9 @@ struct Endpoint {
   bool loopback_disable = false;   // agreed
   bool shm_disable = false;        // agreed
   Doorbell* doorbell = nullptr;    // rung by peers
-  int doorbell_descriptor = -1;    // memory file whose page 0 starts with *doorbell; -1: only loopback can ring it
+  std::shared_ptr<Window> window;  // shown to peers over links on window_channel; same size on all ranks
+  int window_channel = -1;
+  int doorbell_descriptor = -1;  // memory file whose page 0 starts with *doorbell; -1: only loopback can ring it
 };
 
 // What a transport is like, as numbers; whoever chooses reads these. Estimates for an idle machine.

@@ -18,6 +18,10 @@ class LaneBuilder {
   void copy(Chunk source, Chunk target, bool final = false) {
     add({.op = Op::copy, .final = final, .source = source, .target = target});
   }
+  // target = source (op) target
+  void reduce(Chunk source, Chunk target, bool final = false) {
+    add({.op = Op::reduce, .final = final, .source = source, .target = target});
+  }
   void send(Rotating to, Chunk source) { add({.op = Op::send, .to = to, .source = source}); }
   void recv(Rotating from, Chunk target) { add({.op = Op::recv, .from = from, .target = target}); }
   void recv_reduce(Rotating from, Chunk source, Chunk target, bool final = false) {
@@ -34,6 +38,18 @@ class LaneBuilder {
     add({.op = Op::recv_copy_send, .from = from, .to = to, .target = target});
   }
 
+  void signal(Rotating to) { add({.op = Op::signal, .to = to}); }
+  void wait(Rotating from) { add({.op = Op::wait, .from = from}); }
+  // `source` is a shared slot of rank `from`.
+  void copy_shared(Rotating from, Chunk source, Chunk target) {
+    add({.op = Op::copy_shared, .from = from, .source = source, .target = target});
+  }
+  // `source` is a shared slot; every rank's is taken.
+  void reduce_shared(Chunk source, Chunk target, bool final = false) {
+    add({.op = Op::reduce_shared, .final = final, .source = source, .target = target});
+  }
+  void append(Step step) { add(step); }
+
   // What `body` adds runs `iterations` times (not at all if that is zero or less). Loops do not nest.
   template <typename F>
   void loop(std::int32_t iterations, F&& body) {
@@ -45,7 +61,10 @@ class LaneBuilder {
     in_loop_ = false;
   }
 
-  Lane take() { return std::move(lane_); }
+  Lane take(std::int32_t channel = 0) {
+    lane_.channel = channel;
+    return std::move(lane_);
+  }
 
  private:
   void add(Step step) {

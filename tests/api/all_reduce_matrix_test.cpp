@@ -114,22 +114,3 @@ void matrix(const std::string& transport) {
 TEST_CASE("all-reduce is exact for every type, reduction and world over threads", "[threads]") { matrix("threads"); }
 TEST_CASE("all-reduce is exact for every type, reduction and world over shm", "[shm]") { matrix("shm"); }
 TEST_CASE("all-reduce is exact for every type, reduction and world over tcp", "[tcp]") { matrix("tcp"); }
-
-TEST_CASE("all-reduce is exact with each algorithm forced", "[algorithms]") {
-  for (const char* algorithm : {"ring", "recursive_doubling"})
-    for (int world : {1, 2, 3, 5, 8}) {
-      INFO(algorithm << ", world " << world);
-      setenv("SHOAL_ALGO", algorithm, 1);
-      CHECK(testing::run_ranks("shm", world, 300, [](const testing::Ranks& ranks) -> std::string {
-              ncclComm_t comm = nullptr;
-              if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
-              for (std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{4099}, std::size_t{300001}})
-                for (bool in_place : {false, true})
-                  if (std::string wrong = run_case({DataType::float32, ReduceOp::sum, count, 0, in_place}, ranks, comm);
-                      !wrong.empty())
-                    return wrong;
-              return testing::must(ncclCommDestroy(comm), "ncclCommDestroy");
-            }) == "");
-      unsetenv("SHOAL_ALGO");
-    }
-}

@@ -29,18 +29,18 @@ TEST_CASE("plan: a rotating index wraps both ways and never leaves its modulus")
   CHECK(rotating(1, -1, 4).at(3) == 2);
   CHECK(rotating(2, -1, 4).at(5) == 1);
   CHECK(rotating(3, 1, 4).at(1) == 0);
-  CHECK(fixed(Rank{7}).at(12) == 7);
+  CHECK(fixed(7).at(12) == 7);
   const Rotating large = rotating(2, -2147483647, 2147483647);
   CHECK(large.at(2147483647) == 2);
 }
 
 TEST_CASE("plan: the builder joins straight-line steps, keeps loops apart and drops empty ones") {
   LaneBuilder lane;
-  lane.send(fixed(Rank{1}), input(rotating(0, 0, 2)));
-  lane.recv(fixed(Rank{1}), output(rotating(0, 0, 2)));
-  lane.loop(0, [&] { lane.send(fixed(Rank{1}), input(rotating(0, 0, 2))); });
-  lane.loop(3, [&] { lane.recv_copy_send(fixed(Rank{1}), output(rotating(0, 1, 2)), fixed(Rank{1})); });
-  lane.recv(fixed(Rank{1}), output(rotating(1, 0, 2)));
+  lane.send(fixed(1), input(rotating(0, 0, 2)));
+  lane.recv(fixed(1), output(rotating(0, 0, 2)));
+  lane.loop(0, [&] { lane.send(fixed(1), input(rotating(0, 0, 2))); });
+  lane.loop(3, [&] { lane.recv_copy_send(fixed(1), output(rotating(0, 1, 2)), fixed(1)); });
+  lane.recv(fixed(1), output(rotating(1, 0, 2)));
   const Lane built = lane.take();
   REQUIRE(built.loops.size() == 3);
   CHECK(built.loops[0].steps.size() == 2);

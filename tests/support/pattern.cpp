@@ -129,14 +129,25 @@ std::vector<std::byte> factor_of(DataType type, int rank) {
   return bytes;
 }
 
-std::string compare(DataType type, ReduceOp op, int world, const std::byte* output, std::size_t count) {
+std::vector<std::byte> bytes_of(int rank, std::size_t count, std::size_t first) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = first + i;
+    bytes[i] =
+        static_cast<std::byte>((at * 131 + (at >> 8) * 31 + (at >> 16) * 17 + static_cast<std::size_t>(rank) * 59 + 7) & 0xff);
+  }
+  return bytes;
+}
+
+std::string compare(DataType type, ReduceOp op, int world, const std::byte* output, std::size_t count, std::size_t first_index) {
   const std::size_t width = element_bytes(type);
   const bool average = op == ReduceOp::avg, rounded = average && !shoal::is_integer(type);
   std::vector<std::byte> expected(std::min(count, kPeriod) * width);
+  const std::size_t offset = first_index % kPeriod;
   std::size_t wrong = 0, first = 0;
   if (!rounded) {
     for (std::size_t i = 0; i < std::min(count, kPeriod); ++i) {
-      const std::int64_t sum = reduced(type, op, world, i);
+      const std::int64_t sum = reduced(type, op, world, (offset + i) % kPeriod);
       encode(type, average ? sum / world : sum, &expected[i * width]);
     }
     for (std::size_t at = 0; at < count; at += kPeriod) {  // whole periods at a time
@@ -147,7 +158,7 @@ std::string compare(DataType type, ReduceOp op, int world, const std::byte* outp
     }
   } else {
     for (std::size_t i = 0; i < count; ++i) {
-      const double exact = static_cast<double>(reduced(type, op, world, i % kPeriod)) / world;
+      const double exact = static_cast<double>(reduced(type, op, world, (offset + i) % kPeriod)) / world;
       const double unit = std::ldexp(1.0, std::ilogb(std::max(exact, 1.0 / 64)) - fraction_bits(type));
       // Each of world-1 additions and the scaling round once: half a unit each; 2 units cover small worlds as they do in NCCL's
       // tests.

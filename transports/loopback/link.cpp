@@ -8,8 +8,9 @@
 
 namespace shoal::transports {
 
-void Presence::arrive(link::Doorbell* doorbell) {
+void Presence::arrive(link::Doorbell* doorbell, std::shared_ptr<link::Window> window) {
   doorbell_ = doorbell;
+  window_ = std::move(window);
   state_.store(State::here, std::memory_order_seq_cst);
 }
 
@@ -34,8 +35,9 @@ std::span<std::byte> Channel::ring(int sender) const {
   return {memory[0].bytes.data() + static_cast<std::size_t>(sender) * shape.bytes(), shape.bytes()};
 }
 
-End::End(std::shared_ptr<Channel> channel, int number, link::Doorbell* doorbell) : channel_(std::move(channel)), number_(number) {
-  channel_->presence[static_cast<std::size_t>(number_)].arrive(doorbell);
+End::End(std::shared_ptr<Channel> channel, int number, link::Doorbell* doorbell, std::shared_ptr<link::Window> window)
+    : channel_(std::move(channel)), number_(number) {
+  channel_->presence[static_cast<std::size_t>(number_)].arrive(doorbell, std::move(window));
   other().ring();
 }
 

@@ -20,18 +20,21 @@ namespace shoal::transports {
 class alignas(link::kCacheLine) Presence {
  public:
   // This end. leave() returns when the other end is not inside ring() and will not touch the doorbell any more.
-  void arrive(link::Doorbell* doorbell);
+  void arrive(link::Doorbell* doorbell, std::shared_ptr<link::Window> window);
   void leave();
   // The other end.
   bool has_arrived() const { return state_.load(std::memory_order_seq_cst) != State::awaited; }
   bool has_left() const { return state_.load(std::memory_order_seq_cst) == State::left; }
   void ring();
+  // Once the other end has arrived.
+  std::span<std::byte> window() const { return window_ == nullptr ? std::span<std::byte>() : window_->memory(); }
 
  private:
   enum class State : int { awaited, here, left };
   std::atomic<State> state_{State::awaited};
   std::atomic<bool> ringing_{false};  // pairs with state_: either ring() sees that the end has left, or leave() sees the ringing
   link::Doorbell* doorbell_ = nullptr;
+  std::shared_ptr<link::Window> window_;  // opened; kept for the other end when this one has left
 };
 
 struct Channel {
@@ -49,7 +52,7 @@ struct Channel {
 // End 0 came first, end 1 second.
 class End {
  public:
-  End(std::shared_ptr<Channel> channel, int number, link::Doorbell* doorbell);
+  End(std::shared_ptr<Channel> channel, int number, link::Doorbell* doorbell, std::shared_ptr<link::Window> window);
   End(End&&) noexcept = default;
   End& operator=(End&&) = delete;
   ~End();
@@ -87,6 +90,7 @@ class LoopbackLink final : public link::Link {
   Status health() override;
 
   link::Wakeup wakeup() const override { return {.rings_doorbell = true}; }
+  std::span<std::byte> window() const override { return end_.other().window(); }
   Bytes max_message() const override { return end_.channel().shape.max_message; }
   std::string_view transport() const override { return "loopback"; }
 

@@ -25,16 +25,17 @@ struct Meeting {
 // Whoever waits for the other end.
 class MeetingPlace {
  public:
-  End come(const Meeting& meeting, const link::Endpoint& self) {
+  // `window`: opened, or none.
+  End come(const Meeting& meeting, const link::Endpoint& self, const std::shared_ptr<link::Window>& window) {
     const link::RingShape shape{self.max_message, self.credits};
     const std::lock_guard lock(mutex_);
     if (auto found = waiting_.extract(meeting)) {
       expects(found.mapped()->shape == shape, "both ranks of a loopback link have the same max_message and credits");
-      return {std::move(found.mapped()), 1, self.doorbell};
+      return {std::move(found.mapped()), 1, self.doorbell, window};
     }
     auto channel = std::make_shared<Channel>(shape);
     waiting_.emplace(meeting, channel);
-    return {std::move(channel), 0, self.doorbell};
+    return {std::move(channel), 0, self.doorbell, window};
   }
 
   // Nobody is to meet an end that has gone. Another pair may use the same meeting by now: theirs stays.
@@ -54,8 +55,8 @@ namespace {
 class LoopbackConnection final : public link::Connection {
  public:
   LoopbackConnection(std::shared_ptr<MeetingPlace> meetings, const Meeting& meeting, const link::Endpoint& self,
-                     const link::PeerIdentity& peer)
-      : meetings_(std::move(meetings)), meeting_(meeting), peer_(peer), end_(meetings_->come(meeting_, self)) {}
+                     const link::PeerIdentity& peer, const std::shared_ptr<link::Window>& window)
+      : meetings_(std::move(meetings)), meeting_(meeting), peer_(peer), end_(meetings_->come(meeting_, self, window)) {}
   ~LoopbackConnection() override {
     if (end_) meetings_->give_up(meeting_, end_->channel());
   }
@@ -87,7 +88,10 @@ bool LoopbackTransport::reaches(const link::Endpoint& self, const link::PeerIden
 std::unique_ptr<link::Connection> LoopbackTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
                                                              int channel, link::Descriptor /*stream*/, bool /*connecting*/) {
   const auto [low, high] = std::minmax(self.self.rank, peer.rank);
-  return std::make_unique<LoopbackConnection>(meetings_, Meeting{self.communicator, low, high, channel}, self, peer);
+  std::shared_ptr<link::Window> window = channel == self.window_channel ? self.window : nullptr;
+  // Without memory the link is made all the same; whoever wants to read the window finds it empty.
+  if (window != nullptr && !window->open().is_ok()) window = nullptr;
+  return std::make_unique<LoopbackConnection>(meetings_, Meeting{self.communicator, low, high, channel}, self, peer, window);
 }
 
 }  // namespace shoal::transports

@@ -12,11 +12,12 @@ constexpr short kEndOfPeer = POLLIN | POLLRDHUP;  // nothing is ever sent, so th
 
 }  // namespace
 
-ShmLink::ShmLink(const RingPair& pair, link::Mapping memory, link::DoorbellPage peers_page, link::Descriptor stream,
-                 bool connecting, const link::PeerIdentity& peer)
+ShmLink::ShmLink(const RingPair& pair, link::Mapping memory, link::DoorbellPage peers_page, link::Mapping peers_window,
+                 link::Descriptor stream, bool connecting, const link::PeerIdentity& peer)
     : memory_(std::move(memory)),
       peers_page_(std::move(peers_page)),
       peers_doorbell_(peers_page_.doorbell()),
+      peers_window_(std::move(peers_window)),
       stream_(std::move(stream)),
       peer_(peer),
       max_message_(pair.shape.max_message),

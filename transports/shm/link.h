@@ -26,8 +26,8 @@ struct RingPair {
 
 class ShmLink final : public link::Link {
  public:
-  ShmLink(const RingPair& pair, link::Mapping memory, link::DoorbellPage peers_page, link::Descriptor stream, bool connecting,
-          const link::PeerIdentity& peer);
+  ShmLink(const RingPair& pair, link::Mapping memory, link::DoorbellPage peers_page, link::Mapping peers_window,
+          link::Descriptor stream, bool connecting, const link::PeerIdentity& peer);
 
   std::span<std::byte> acquire(Bytes n) override { return outgoing_.acquire(n); }
   void commit(link::Tag tag) override {
@@ -44,6 +44,7 @@ class ShmLink final : public link::Link {
   Status health() override;
 
   link::Wakeup wakeup() const override;
+  std::span<std::byte> window() const override { return peers_window_.memory(); }
   Bytes max_message() const override { return max_message_; }
   std::string_view transport() const override { return "shm"; }
 
@@ -51,6 +52,7 @@ class ShmLink final : public link::Link {
   link::Mapping memory_;
   link::DoorbellPage peers_page_;
   link::Doorbell& peers_doorbell_;
+  link::Mapping peers_window_;
   link::Descriptor stream_;
   link::PeerIdentity peer_;
   Bytes max_message_;

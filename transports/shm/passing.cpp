@@ -34,7 +34,7 @@ void adopt_descriptors(msghdr& header, std::vector<link::Descriptor>& into) {
 }  // namespace
 
 Result<bool> pass(const link::Descriptor& stream, std::span<const std::byte> message, std::span<const int> descriptors) {
-  expects(!descriptors.empty() && descriptors.size() <= kMaxPassed, "a parcel carries one or two descriptors");
+  expects(!descriptors.empty() && descriptors.size() <= kMaxPassed, "a parcel carries one to three descriptors");
   ControlBuffer control;
   iovec piece{const_cast<std::byte*>(message.data()), message.size()};
   msghdr header{};

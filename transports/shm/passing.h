@@ -13,7 +13,7 @@
 
 namespace shoal::transports {
 
-inline constexpr std::size_t kMaxPassed = 2;  // descriptors with one message
+inline constexpr std::size_t kMaxPassed = 3;  // descriptors with one message
 
 // False: the stream takes nothing now, try again. The receiver gets duplicates; ours stay ours.
 Result<bool> pass(const link::Descriptor& stream, std::span<const std::byte> message, std::span<const int> descriptors);

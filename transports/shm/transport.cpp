@@ -2,6 +2,7 @@
 // How two processes come to share memory, over the authenticated stream:
 //   connecting -> accepting: Offer, with the descriptors of the rings' memory file and of the connecting side's doorbell page
 //   accepting -> connecting: Answer, with the descriptor of the accepting side's doorbell page
+// On the window channel both also carry the descriptor of the side's window.
 // The files have no name; the descriptors of the rings and of the peer's page are closed as soon as they are mapped.
 #include "transports/shm/transport.h"
 
@@ -41,8 +42,14 @@ std::span<std::byte> bytes_of(T& value) {
 
 class ShmConnection : public link::Connection {
  public:
-  ShmConnection(const link::Endpoint& self, const link::PeerIdentity& peer, link::Descriptor stream)
-      : pair_{{self.max_message, self.credits}}, own_page_(self.doorbell_descriptor), peer_(peer), stream_(std::move(stream)) {}
+  // `window`: this side's, on the window channel.
+  ShmConnection(const link::Endpoint& self, const link::PeerIdentity& peer, std::shared_ptr<link::Window> window,
+                link::Descriptor stream)
+      : pair_{{self.max_message, self.credits}},
+        own_page_(self.doorbell_descriptor),
+        window_(std::move(window)),
+        peer_(peer),
+        stream_(std::move(stream)) {}
 
   link::Wakeup wakeup() const override { return {.descriptor = stream_.get(), .events = POLLIN, .rings_doorbell = false}; }
 
@@ -51,16 +58,38 @@ class ShmConnection : public link::Connection {
 
   Status about_peer(const Status& cause) const { return peer_failure("shm", peer_, "cannot share memory: {}", cause.text()); }
 
-  // The last step on either side: everything is mapped but the peer's page.
-  Result<std::unique_ptr<link::Link>> finish(const link::Descriptor& peers_page, bool connecting) {
-    Result<link::DoorbellPage> page = link::DoorbellPage::map(peers_page);
-    if (!page.is_ok()) return about_peer(page.status());
-    return std::unique_ptr<link::Link>(
-        std::make_unique<ShmLink>(pair_, std::move(memory_), page.take(), std::move(stream_), connecting, peer_));
+  // The descriptors that go with a message of this side: `first`, if there is one, the page, and the window, if there is one.
+  Result<bool> pass_ours(std::span<const std::byte> message, int first) {
+    std::array<int, kMaxPassed> descriptors{};
+    std::size_t n = 0;
+    if (first >= 0) descriptors[n++] = first;
+    descriptors[n++] = own_page_;
+    if (window_ != nullptr) {
+      if (Status opened = window_->open(); !opened.is_ok()) return opened;
+      descriptors[n++] = window_->descriptor();
+    }
+    return pass(stream_, message, std::span(descriptors).first(n));
+  }
+  std::size_t with_window(std::size_t descriptors) const { return descriptors + (window_ != nullptr ? 1 : 0); }
+
+  // The last step on either side: everything is mapped but the peer's page, which came as the `page`-th descriptor, and the
+  // peer's window, which came after it.
+  Result<std::unique_ptr<link::Link>> finish(std::size_t page, bool connecting) {
+    Result<link::DoorbellPage> mapped = link::DoorbellPage::map(parcel_.descriptors()[page]);
+    if (!mapped.is_ok()) return about_peer(mapped.status());
+    link::Mapping peers_window;
+    if (window_ != nullptr) {
+      Result<link::Mapping> shown = link::Window::map(parcel_.descriptors()[page + 1], window_->size());
+      if (!shown.is_ok()) return about_peer(shown.status());
+      peers_window = shown.take();
+    }
+    return std::unique_ptr<link::Link>(std::make_unique<ShmLink>(pair_, std::move(memory_), mapped.take(),
+                                                                 std::move(peers_window), std::move(stream_), connecting, peer_));
   }
 
   RingPair pair_;
   int own_page_;  // the endpoint's, which outlives the connection
+  std::shared_ptr<link::Window> window_;
   link::PeerIdentity peer_;
   link::Descriptor stream_;
   link::Mapping memory_;
@@ -78,12 +107,12 @@ class ConnectingSide final : public ShmConnection {
       offered_ = *offered;
       if (!offered_) return std::unique_ptr<link::Link>();
     }
-    const Result<bool> answered = parcel_.receive(stream_, bytes_of(answer_), 1);
+    const Result<bool> answered = parcel_.receive(stream_, bytes_of(answer_), with_window(1));
     if (!answered.is_ok()) return about_peer(answered.status());
     if (!*answered) return std::unique_ptr<link::Link>();
     if (answer_ != Answer{})
       return peer_failure("shm", peer_, "sent answer {:#x}, {:#x} expected", answer_.magic, Answer{}.magic);
-    return finish(parcel_.descriptors()[0], true);
+    return finish(0, true);
   }
 
  private:
@@ -99,8 +128,7 @@ class ConnectingSide final : public ShmConnection {
       link::prepare_ring(pair_.from_accepting(memory_.memory()), pair_.shape);
     }
     Offer said = offer();
-    const std::array<int, 2> descriptors{file_.get(), own_page_};
-    Result<bool> passed = pass(stream_, bytes_of(said), descriptors);
+    Result<bool> passed = pass_ours(bytes_of(said), file_.get());
     if (!passed.is_ok()) return about_peer(passed.status());
     if (*passed) file_.reset();
     return passed;
@@ -117,17 +145,16 @@ class AcceptingSide final : public ShmConnection {
 
   Result<std::unique_ptr<link::Link>> progress() override {
     if (memory_.memory().empty()) {
-      const Result<bool> received = parcel_.receive(stream_, bytes_of(offered_), 2);
+      const Result<bool> received = parcel_.receive(stream_, bytes_of(offered_), with_window(2));
       if (!received.is_ok()) return about_peer(received.status());
       if (!*received) return std::unique_ptr<link::Link>();
       if (Status mapped = map_offer(); !mapped.is_ok()) return mapped;
     }
     Answer answer;
-    const std::array<int, 1> descriptors{own_page_};
-    const Result<bool> passed = pass(stream_, bytes_of(answer), descriptors);
+    const Result<bool> passed = pass_ours(bytes_of(answer), -1);
     if (!passed.is_ok()) return about_peer(passed.status());
     if (!*passed) return std::unique_ptr<link::Link>();
-    return finish(parcel_.descriptors()[1], false);
+    return finish(1, false);
   }
 
  private:
@@ -162,11 +189,12 @@ bool ShmTransport::reaches(const link::Endpoint& self, const link::PeerIdentity&
   return self.self.process != peer.process || self.loopback_disable;
 }
 
-std::unique_ptr<link::Connection> ShmTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
-                                                        int /*channel*/, link::Descriptor stream, bool connecting) {
+std::unique_ptr<link::Connection> ShmTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer, int channel,
+                                                        link::Descriptor stream, bool connecting) {
   if (self.doorbell_descriptor < 0) return std::make_unique<NoConnection>();
-  if (connecting) return std::make_unique<ConnectingSide>(self, peer, std::move(stream));
-  return std::make_unique<AcceptingSide>(self, peer, std::move(stream));
+  const std::shared_ptr<link::Window> window = channel == self.window_channel ? self.window : nullptr;
+  if (connecting) return std::make_unique<ConnectingSide>(self, peer, window, std::move(stream));
+  return std::make_unique<AcceptingSide>(self, peer, window, std::move(stream));
 }
 
 }  // namespace shoal::transports

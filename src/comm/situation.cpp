@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/situation.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shoal::comm {
+
+Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings) {
+  Situation now{.world = {static_cast<std::int32_t>(peers.size())}};
+  std::map<std::string_view, std::int32_t> ranks_of;
+  for (const link::PeerIdentity& peer : peers) ++ranks_of[peer.host_id];
+  now.hosts = static_cast<std::int32_t>(ranks_of.size());
+  for (const auto& [host, ranks] : ranks_of) now.crowded |= ranks > settings.processors;
+
+  const std::int32_t group = peers.empty() ? 0 : ranks_of[peers.front().host_id];
+  bool in_groups = group > 0 && now.world.value % group == 0;
+  for (std::size_t r = 0; in_groups && r < peers.size(); ++r)
+    in_groups = peers[r].host_id == peers[r / static_cast<std::size_t>(group) * static_cast<std::size_t>(group)].host_id;
+  now.group = in_groups ? group : 0;
+
+  const auto same_process = [&](const link::PeerIdentity& peer) {
+    return peer.process == peers.front().process && !settings.loopback_disable;
+  };
+  const bool one_process = std::all_of(peers.begin(), peers.end(), same_process);
+  const bool all_local = std::none_of(peers.begin(), peers.end(), [](const auto& peer) { return peer.local_address.empty(); });
+  now.mappable = now.hosts == 1 && (one_process || (!settings.shm_disable && all_local));
+  return now;
+}
+
+}  // namespace shoal::comm

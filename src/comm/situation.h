@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the choice of an algorithm may know of where the ranks are: a pure function of the agreed table of peers and settings, the
+// same on all ranks. Value type.
+#pragma once
+
+#include <span>
+
+#include "comm/settings.h"
+#include "link/link.h"
+
+namespace shoal::comm {
+
+struct Situation {
+  World world;
+  std::int32_t hosts = 1;
+  std::int32_t group = 0;  // ranks a host, if every host has as many, in the order of ranks; else 0
+  bool mappable = false;   // every rank can map every other's memory
+  bool crowded = false;    // some host has more ranks than processors
+};
+
+Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings);
+
+}  // namespace shoal::comm

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of one rank that the other ranks of its host read: the shared slots of plans (plan.h). Made at first use, since most
+// communicators never need it; peers map it when a link over the endpoint's window channel is made. Driven by one thread; the
+// memory outlives its rank where a peer of the same process still reads it.
+#pragma once
+
+#include "core/status.h"
+#include "link/memory_file.h"
+
+namespace shoal::link {
+
+class Window {
+ public:
+  explicit Window(Bytes size) : size_(size) {}
+
+  // Makes the memory, once.
+  Status open() {
+    if (!mapping_.memory().empty()) return {};
+    Result<Descriptor> file = create_memory_file(kName, size_);
+    if (!file.is_ok()) return file.status();
+    Result<Mapping> mapped = map_memory_file(kName, *file, size_);
+    if (!mapped.is_ok()) return mapped.status();
+    file_ = file.take();
+    mapping_ = mapped.take();
+    return {};
+  }
+  // A peer's, from its descriptor.
+  static Result<Mapping> map(const Descriptor& file, Bytes size) { return map_memory_file(kName, file, size); }
+
+  Bytes size() const { return size_; }
+  std::span<std::byte> memory() const { return mapping_.memory(); }  // empty before open()
+  int descriptor() const { return file_.get(); }
+
+ private:
+  static constexpr const char* kName = "shoal-window";
+  Bytes size_;
+  Descriptor file_;
+  Mapping mapping_;
+};
+
+}  // namespace shoal::link
