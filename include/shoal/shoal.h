@@ -84,6 +84,13 @@ SHOAL_API ncclResult_t shoalBarrier(ncclComm_t comm, cudaStream_t stream);
 typedef enum { shoalFast = 0, shoalOrdered = 1, shoalExact = 2 } shoalNumerics;
 SHOAL_API ncclResult_t shoalCommSetNumerics(ncclComm_t comm, shoalNumerics mode);
 SHOAL_API ncclResult_t shoalCommGetNumerics(ncclComm_t comm, shoalNumerics* mode);
+/* NCCL's reductions with a mode of their own. */
+SHOAL_API ncclResult_t shoalAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
+                                      shoalNumerics mode, ncclComm_t comm, cudaStream_t stream);
+SHOAL_API ncclResult_t shoalReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
+                                   int root, shoalNumerics mode, ncclComm_t comm, cudaStream_t stream);
+SHOAL_API ncclResult_t shoalReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype,
+                                          ncclRedOp_t op, shoalNumerics mode, ncclComm_t comm, cudaStream_t stream);
 
 /* ---- Why does this call run as it does? ------------------------------------------------------------------------------------
  * Lists every algorithm of the collective ("all_reduce", "all_gather", ...) with its predicted time, rounds, bytes sent and

@@ -13,6 +13,15 @@ Result<DataType> read_type(ncclDataType_t type) {
   return *element;
 }
 
+Result<engine::Numerics> read_numerics(shoalNumerics mode) {
+  switch (mode) {
+    case shoalFast: return engine::Numerics::fast;
+    case shoalOrdered: return engine::Numerics::ordered;
+    case shoalExact: return engine::Numerics::exact;
+  }
+  return fail(Code::invalid_argument, "mode is {}, must be 0 (fast), 1 (ordered) or 2 (exact)", static_cast<int>(mode));
+}
+
 Status check_count(const char* name, std::size_t count, DataType type, std::size_t blocks) {
   if (count > std::numeric_limits<std::size_t>::max() / 2 / element_bytes(type) / blocks)
     return fail(Code::invalid_argument, "{} is {}: more than memory can hold", name, count);

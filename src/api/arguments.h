@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nccl.h>
+#include <shoal/shoal.h>
 
 #include "api/handle.h"
 #include "core/status.h"
@@ -13,6 +14,9 @@ namespace shoal::api {
 
 // invalid_argument unless it is a type of the list.
 Result<DataType> read_type(ncclDataType_t type);
+
+// invalid_argument unless it is a mode of the list.
+Result<engine::Numerics> read_numerics(shoalNumerics mode);
 
 // A count that memory could hold, `blocks` times.
 Status check_count(const char* name, std::size_t count, DataType type, std::size_t blocks = 1);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of NCCL's API: argument checks and translation.
+#include <shoal/shoal.h>
+
 #include "api/arguments.h"
 #include "api/errors.h"
 #include "api/group.h"
@@ -21,6 +23,7 @@ struct Arguments {
   ncclDataType_t type;
   ncclRedOp_t op = ncclSum;
   int root = 0;
+  std::optional<shoalNumerics> numerics = std::nullopt;  // else the communicator's
 };
 
 // Where a buffer counts on this rank at all, it has `count` elements, or a block for every rank.
@@ -64,6 +67,11 @@ Status run(const Arguments& a, ncclComm_t comm, cudaStream_t stream) {
   const void* late_factor = nullptr;
   if (plan::is_reduction(a.collective)) {
     call.numerics = communicator.numerics();
+    if (a.numerics) {
+      const Result<engine::Numerics> mode = read_numerics(*a.numerics);
+      if (!mode.is_ok()) return mode.status();
+      call.numerics = *mode;
+    }
     if (Status s = read_reduction(a.op, entered->handle(), *type, call, late_factor); !s.is_ok()) return s;
     if (call.numerics == engine::Numerics::exact && call.op == ReduceOp::prod && !is_integer(*type))
       return fail(Code::invalid_usage, "products of {} cannot be exact: use fast or ordered numerics for them", name_of(*type));
@@ -121,6 +129,22 @@ ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncc
 ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                           cudaStream_t stream) {
   return collective("ncclScatter", {Collective::scatter, sendbuff, recvbuff, count, datatype, ncclSum, root}, comm, stream);
+}
+
+ncclResult_t shoalAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
+                            shoalNumerics mode, ncclComm_t comm, cudaStream_t stream) {
+  return collective("shoalAllReduce", {Collective::all_reduce, sendbuff, recvbuff, count, datatype, op, 0, mode}, comm, stream);
+}
+
+ncclResult_t shoalReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
+                         shoalNumerics mode, ncclComm_t comm, cudaStream_t stream) {
+  return collective("shoalReduce", {Collective::reduce, sendbuff, recvbuff, count, datatype, op, root, mode}, comm, stream);
+}
+
+ncclResult_t shoalReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,
+                                shoalNumerics mode, ncclComm_t comm, cudaStream_t stream) {
+  return collective("shoalReduceScatter", {Collective::reduce_scatter, sendbuff, recvbuff, recvcount, datatype, op, 0, mode},
+                    comm, stream);
 }
 
 [[gnu::weak, gnu::alias("pncclAllReduce")]] decltype(pncclAllReduce) ncclAllReduce;

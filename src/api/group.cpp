@@ -35,11 +35,12 @@ void read_late_factor(Issued& issued) {
 
 bool is_exchange(const Issued& issued) { return !issued.exchange.transfers.empty(); }
 
-Status issue(Issued& issued) {
+Status check(const Issued& issued) { return is_exchange(issued) ? issued.on.communicator().check(issued.exchange) : Status(); }
+
+void issue(Issued& issued) {
   comm::Communicator& communicator = issued.on.communicator();
   if (is_exchange(issued)) return communicator.issue(issued.exchange);
   communicator.issue(issued.call);
-  return {};
 }
 
 engine::Driven begin(Issued& issued, bool beside_compute) {
@@ -162,9 +163,12 @@ Status end_outermost() {
     return run_initialisations(std::move(ended.initialisations));
   }
   merge_transfers(ended.calls);
+  // Nothing of a group takes a place in the order unless all of it does: it would keep others waiting.
+  for (const Issued& issued : ended.calls)
+    if (Status s = check(issued); !s.is_ok()) return s;
   std::vector<Issued> here;
   for (Issued& issued : ended.calls) {
-    if (Status s = issue(issued); !s.is_ok()) return s;
+    issue(issued);
     if (issued.stream != nullptr)
       enqueue(std::move(issued));
     else
@@ -181,7 +185,8 @@ Status submit(Issued issued) {
     group().calls.push_back(std::move(issued));
     return {};
   }
-  if (Status s = issue(issued); !s.is_ok()) return s;
+  if (Status s = check(issued); !s.is_ok()) return s;
+  issue(issued);
   if (issued.stream == nullptr) return run_here(issued, false);
   enqueue(std::move(issued));
   return {};

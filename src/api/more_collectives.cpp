@@ -116,9 +116,9 @@ Status all_to_all_v(const void* input, const std::size_t* sendcounts, const std:
 Status set_numerics(ncclComm_t comm, shoalNumerics mode) {
   Result<Entered> entered = Entered::enter(comm);
   if (!entered.is_ok()) return entered.status();
-  if (mode != shoalFast && mode != shoalOrdered && mode != shoalExact)
-    return fail(Code::invalid_argument, "mode is {}, must be 0 (fast), 1 (ordered) or 2 (exact)", static_cast<int>(mode));
-  entered->communicator().set_numerics(static_cast<engine::Numerics>(mode));
+  const Result<engine::Numerics> numerics = read_numerics(mode);
+  if (!numerics.is_ok()) return numerics.status();
+  entered->communicator().set_numerics(*numerics);
   return {};
 }
 

@@ -115,7 +115,7 @@ void Communicator::issue(engine::Call& call) {
   call.sequence = ++collectives_;
 }
 
-Status Communicator::issue(Exchange& exchange) {
+Status Communicator::check(const Exchange& exchange) const {
   // What this rank sends to itself, in order, is what it receives from itself.
   std::vector<const engine::Transfer*> sent, received;
   for (const engine::Transfer& each : exchange.transfers)
@@ -128,11 +128,14 @@ Status Communicator::issue(Exchange& exchange) {
           "they must pair up in order with the same number of bytes",
           rank().value, sent.size(), received.size(), i + 1, i < sent.size() ? sent[i]->size.value : 0,
           i < received.size() ? received[i]->size.value : 0);
+  return {};
+}
+
+void Communicator::issue(Exchange& exchange) {
   for (engine::Transfer& each : exchange.transfers)
     each.sequence = ++(each.sending ? sends_ : receives_)[static_cast<std::size_t>(each.peer.value)];
   exchange.ticket = issued_.load(std::memory_order_relaxed) + 1;
   issued_.store(exchange.ticket, std::memory_order_relaxed);
-  return {};
 }
 
 engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute) {

@@ -41,8 +41,10 @@ class Communicator final : private engine::Watch, public engine::Refill {
 
   // Gives the call its place in the order. Then exactly once, on whichever thread: run, or begin, drive and conclude.
   void issue(engine::Call& call);
-  // Also numbers the transfers. invalid_usage if what the rank sends to itself is not what it receives from itself.
-  Status issue(Exchange& exchange);
+  // Also numbers the transfers.
+  void issue(Exchange& exchange);
+  // invalid_usage if what the rank sends to itself is not what it receives from itself. Before issue, which takes a place.
+  Status check(const Exchange& exchange) const;
   template <typename Work>
   Status run(Work& work, bool beside_compute) {
     engine::Driven driven = begin(work, beside_compute);

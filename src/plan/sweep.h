@@ -20,8 +20,8 @@ namespace shoal::plan {
 struct SweepOptions {
   std::int32_t dense = 64;
   std::vector<std::int32_t> sampled = {65, 96, 127, 128, 255, 256, 500, 512, 513, 1000, 1024, 2048, 4095, 4096};
-  // Chunks that a plan set of a sampled world may move in one run: every pair of 2048 ranks, or of 4096, twice over.
-  std::int64_t budget = std::int64_t{1} << 23, largest_budget = std::int64_t{1} << 25;
+  // Chunks that a plan set of a sampled world may move in one run: one for every pair of 2048 ranks, or of 4096.
+  std::int64_t budget = std::int64_t{1} << 22, largest_budget = std::int64_t{1} << 24;
   int threads = 0;                 // 0: as many as there are processors
   std::size_t most_failures = 20;  // that are kept
 };
@@ -32,7 +32,7 @@ struct SweepResult {
   std::int64_t refused = 0;           // of these: the algorithm has no plan
   std::int64_t wrong = 0;             // of these
   std::vector<std::string> failures;  // the first ones
-  std::vector<std::string> left_out;  // "all_reduce ring, world 4095: more than 8388608 chunks"
+  std::vector<std::string> left_out;  // "all_reduce ring, world 4095: more than 4194304 chunks"
 };
 
 SweepResult sweep(std::span<const Subject> subjects, const SweepOptions& options = {});

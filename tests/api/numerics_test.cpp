@@ -117,6 +117,32 @@ std::string exact(const Ranks& ranks, std::size_t count, int filled, int shift) 
   return wrong;
 }
 
+// A call's own mode beats the communicator's.
+std::string for_one_call(const Ranks& ranks) {
+  ncclComm_t comm = nullptr;
+  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+  constexpr std::size_t kCount = 501;
+  const std::vector<float> input = values(ranks.rank, kCount);
+  std::vector<float> output(kCount), expected(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) expected[i] = exact_sum(ranks.world, i);
+  std::string wrong = testing::must(
+      shoalAllReduce(input.data(), output.data(), kCount, ncclFloat32, ncclSum, shoalExact, comm, nullptr), "shoalAllReduce");
+  if (wrong.empty()) wrong = same_bits(output, expected, "exact");
+  for (std::size_t i = 0; i < kCount; ++i) expected[i] = ordered_sum(ranks.world, i);
+  if (wrong.empty())
+    wrong = testing::must(shoalReduce(input.data(), output.data(), kCount, ncclFloat32, ncclSum, 1, shoalOrdered, comm, nullptr),
+                          "shoalReduce");
+  if (wrong.empty() && ranks.rank == 1) wrong = same_bits(output, expected, "ordered");
+  if (wrong.empty() && shoalAllReduce(input.data(), output.data(), kCount, ncclFloat32, ncclSum, static_cast<shoalNumerics>(3),
+                                      comm, nullptr) != ncclInvalidArgument)
+    wrong = "a mode that does not exist was taken";
+  shoalNumerics now = shoalExact;
+  if (wrong.empty() && (shoalCommGetNumerics(comm, &now) != ncclSuccess || now != shoalFast))
+    wrong = "the communicator's mode changed";
+  ncclCommDestroy(comm);
+  return wrong;
+}
+
 }  // namespace
 
 TEST_CASE("ordered numerics: the same bits for any algorithm, count and slice at a given world") {
@@ -138,6 +164,10 @@ TEST_CASE("ordered numerics: an algorithm with another order is refused by name"
   const std::string said = testing::as_threads(4, {{"SHOAL_NUMERICS", "ordered"}, {"SHOAL_ALGO", "ring"}}, 60,
                                                [](const Ranks& ranks) { return ordered(ranks, 10); });
   CHECK_THAT(said, Catch::Contains("no algorithm that is allowed (SHOAL_ALGO=ring)"));
+}
+
+TEST_CASE("numerics: a call may have a mode of its own") {
+  for (int world = 2; world <= 5; ++world) CHECK(testing::as_threads(world, {}, 60, for_one_call) == "");
 }
 
 TEST_CASE("exact numerics: the true sum, for any world and order of ranks") {
