@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 
 // How often a waiter looks beyond its links: for abort, for news of other ranks, at the health of the link it waits for.
 constexpr auto kLookEvery = 50ms;
-// A broken link names its peer, but the peer may have left because of somebody else: the control plane is given this long to say.
+// A broken link, or one that cannot be made, names its peer, but the peer may have left because of somebody else, or died: the
+// control plane is given this long to say.
 constexpr auto kGrace = 300ms;
 
 void relax() {
@@ -93,7 +94,8 @@ Status trouble(Driven& call, Clock::time_point now) {
   if (Status s = call.watch->look(); !s.is_ok()) return s;
   const Waiting waiting = call.execution->waiting();
   link::Link* over = call.execution->links().get(waiting.peer, waiting.channel);
-  Status health = over == nullptr ? Status() : over->health();
+  Status health = call.execution->links().failure();
+  if (health.is_ok() && over != nullptr) health = over->health();
   if (health.is_ok()) {
     call.link_broken_since.reset();
   } else {

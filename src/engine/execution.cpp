@@ -94,8 +94,7 @@ bool Execution::advance() {
 const Status& Execution::failure() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].failure().is_ok()) return tracks_[i].failure();
-  if (transferring_ && !transfers_.failure().is_ok()) return transfers_.failure();
-  return links_.failure();
+  return transfers_.failure();
 }
 
 std::string Execution::describe() const {

@@ -38,7 +38,7 @@ class Execution {
   bool advance();
   // All steps are done and every byte has left this rank.
   bool done() const { return running_ == 0 && transfers_.done() && links_.flushed(); }
-  // The first failure, if any.
+  // The first message that does not fit, if any. (Links that cannot be made are a wait that does not end: see drive.cpp.)
   const Status& failure() const;
 
   Links& links() { return links_; }

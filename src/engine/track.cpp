@@ -383,9 +383,7 @@ Part Track::part_of(Buffer buffer, std::int32_t index) const {
   return {};
 }
 
-std::byte* Track::shared_set(std::byte* window) const {
-  return window + (shared_runs_ % 2) * job_->half_window;
-}
+std::byte* Track::shared_set(std::byte* window) const { return window + (shared_runs_ % 2) * job_->half_window; }
 
 // The shared slots of any rank; null while the link is being made, or if its memory cannot be had.
 std::byte* Track::shared_of(Rank peer) {
