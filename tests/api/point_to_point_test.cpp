@@ -77,6 +77,26 @@ TEST_CASE("point to point: outside groups a send meets the receive of the other 
   });
 }
 
+// A rank without patience sleeps at once. What it has just read off a socket must not be slept over until the next look around,
+// which would take 50 ms each time: far longer than this test may take.
+TEST_CASE("point to point: a rank that never spins misses no message over TCP") {
+  testing::Variables variables = testing::transport_variables("tcp");
+  variables.emplace_back("SHOAL_SPIN_US", "0");
+  CHECK(testing::as_processes(2, variables, 60, [](const Ranks& ranks) {
+          return with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+            std::int64_t value = 0;
+            for (int round = 0; round < 4000; ++round)
+              for (const int sender : {0, 1})
+                if (std::string wrong = ranks.rank == sender
+                                            ? must(ncclSend(&value, 1, ncclInt64, 1 - sender, comm, nullptr), "send")
+                                            : must(ncclRecv(&value, 1, ncclInt64, sender, comm, nullptr), "recv");
+                    !wrong.empty())
+                  return wrong;
+            return "";
+          });
+        }) == "");
+}
+
 TEST_CASE("point to point: several transfers between the same two ranks pair up in order, beside collectives") {
   on_all_transports(3, [](const Ranks& ranks) {
     return with_comm(ranks, [&](ncclComm_t comm) -> std::string {
