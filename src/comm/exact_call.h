@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "device/exact.h"
 #include "core/status.h"
+#include "device/exact.h"
 #include "engine/call.h"
 
 namespace shoal::comm {
