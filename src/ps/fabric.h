@@ -132,8 +132,8 @@ bool Fabric::send(Rank peer, const Header& header, std::size_t payload, F&& fill
   if (message.data() == nullptr) return false;
   put(header, message);
   fill(message.subspan(kHeader));
+  to.traffic.sent.count(payload, kHeader);  // first: whoever has the message may ask what was sent
   to.link->commit(kTag);
-  to.traffic.sent.count(payload, kHeader);
   return true;
 }
 

@@ -97,7 +97,7 @@ class Trial {
     if (std::string wrong = testing::must(call(send, recv), "the call"); !wrong.empty()) return wrong;
     if (has_output())
       if (std::string wrong = check(recv); !wrong.empty()) return wrong;
-    if (!c_.in_place && std::memcmp(input_.data(), original_.data(), original_.size()) != 0) return "the input was changed";
+    if (!c_.in_place && !std::equal(original_.begin(), original_.end(), input_.data())) return "the input was changed";
     return input_.whole() && output_.whole() ? "" : "wrote beyond a buffer";
   }
 
