@@ -33,7 +33,7 @@ void Track::start(const Job& job, const plan::Lane& lane, int channel, std::size
   stride_ = stride;
   loop_ = step_ = 0;
   iteration_ = 0;
-  expected_ = asked_ = false;
+  expected_ = asked_ = walked_ = false;
   failure_ = {};
   done_ = slice_ >= job.slices || lane.loops.empty();
 }
@@ -49,7 +49,7 @@ bool Track::advance() {
 }
 
 void Track::next_step() {
-  expected_ = false;
+  expected_ = walked_ = false;
   const plan::Loop& loop = lane_->loops[loop_];
   if (++step_ < loop.steps.size()) return;
   step_ = 0;
@@ -83,7 +83,7 @@ bool Track::execute(const Step& step) {
 }
 
 bool Track::do_copy(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   for (std::int32_t t = 0; t < way.pieces; ++t) {
     const Part source = part(step.source, way, t);
     std::byte* const target = part(step.target, way, t).at;
@@ -94,7 +94,7 @@ bool Track::do_copy(const Step& step) {
 }
 
 bool Track::do_reduce(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   for (std::int32_t t = 0; t < way.pieces; ++t) {
     const Part source = part(step.source, way, t);
     std::byte* const target = part(step.target, way, t).at;
@@ -104,7 +104,7 @@ bool Track::do_reduce(const Step& step) {
 }
 
 bool Track::do_send(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   if (way.total.value == 0) return true;
   Link* out = outgoing(step);
   if (out == nullptr || !room_behind_direct(*out)) return false;
@@ -127,7 +127,7 @@ bool Track::do_send(const Step& step) {
 }
 
 bool Track::do_recv(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   if (way.total.value == 0) return true;
   Link* in = incoming(step);
   if (in == nullptr) return false;
@@ -149,7 +149,7 @@ bool Track::do_recv(const Step& step) {
 }
 
 bool Track::do_recv_reduce(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   if (way.total.value == 0) return true;
   Link* in = incoming(step);
   if (in == nullptr) return false;
@@ -179,7 +179,7 @@ Track::Ends Track::both_ends(const Step& step, Bytes size) {
 }
 
 bool Track::do_recv_reduce_send(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   if (way.total.value == 0) return true;
   const auto [in, out, message] = both_ends(step, way.total);
   if (message == nullptr) return false;
@@ -208,7 +208,7 @@ bool Track::do_recv_reduce_send(const Step& step) {
 }
 
 bool Track::do_recv_copy_send(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   if (way.total.value == 0) return true;
   if (!expected_ && way.pieces == 1)
     if (Link* in = incoming(step)) {
@@ -255,7 +255,7 @@ bool Track::do_wait(const Step& step) {
 }
 
 bool Track::do_copy_shared(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   std::byte* const slots = shared_of({step.from.at(iteration_)});
   if (slots == nullptr) return false;
   for (std::int32_t t = 0; t < way.pieces; ++t) {
@@ -266,7 +266,7 @@ bool Track::do_copy_shared(const Step& step) {
 }
 
 bool Track::do_reduce_shared(const Step& step) {
-  const Walk way = walk(step);
+  const Walk& way = walk(step);
   const std::int32_t world = job_->plan->world.value;
   for (std::int32_t q = 0; q < world; ++q)
     if (shared_of({q}) == nullptr) return false;
@@ -346,7 +346,7 @@ bool Track::room_behind_direct(Link& out) const {
   return direct == nullptr || direct->sent();
 }
 
-Track::Walk Track::walk(const Step& step) const {
+Track::Walk Track::find_walk(const Step& step) const {
   const Chunk& chunk = step.target.buffer != Buffer::none ? step.target : step.source;
   if (chunk.size == 1) return {1, false, size_of(part_of(chunk.buffer, chunk.at(0, iteration_)))};
   const auto in_one = [this](const Chunk& each) {

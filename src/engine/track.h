@@ -84,7 +84,15 @@ class Track {
     bool merged = false;
     Bytes total;
   };
-  Walk walk(const plan::Step& step) const;
+  // Of the step that the track stands at: found once, for a step is looked at again and again until its message comes.
+  const Walk& walk(const plan::Step& step) {
+    if (!walked_) {
+      walk_ = find_walk(step);
+      walked_ = true;
+    }
+    return walk_;
+  }
+  Walk find_walk(const plan::Step& step) const;
   Part part(const plan::Chunk& chunk, const Walk& walk, std::int32_t piece) const;
   Part part_of(plan::Buffer buffer, std::int32_t index) const;
   Bytes size_of(const Part& part) const { return {part.elements * job_->layout.width()}; }
@@ -106,6 +114,8 @@ class Track {
   bool done_ = true;
   bool asked_ = false;     // all links of this lane have been asked for
   bool expected_ = false;  // the link knows where the awaited payload should land
+  bool walked_ = false;    // walk_ is this step's
+  Walk walk_;
   std::uint64_t shared_runs_ = 0;
   Waiting waiting_;
   Status failure_;
