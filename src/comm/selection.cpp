@@ -26,9 +26,14 @@ link::Capabilities capabilities_of(std::string_view transport) {
   return {};
 }
 
+// The length that all ranks know. Of all-to-all-v each knows its own blocks only, so the choice must not look at them.
+Bytes agreed_length(const engine::Call& call, const Settings& settings) {
+  return call.collective == plan::Collective::all_to_all_v ? settings.tuning.slice : size_of(call.count, call.type);
+}
+
 // What a choice is made for: whole elements, the next power of two of bytes.
-Bytes representative(const engine::Call& call) {
-  const std::size_t bytes = size_of(call.count, call.type).value;
+Bytes representative(const engine::Call& call, const Settings& settings) {
+  const std::size_t bytes = agreed_length(call, settings).value;
   return {std::max(std::bit_ceil(std::max<std::size_t>(bytes, 1)), element_bytes(call.type))};
 }
 
@@ -66,7 +71,7 @@ Tuner::Tuner(const Settings& settings, const Situation& situation)
 
 Result<Choice> Tuner::choose(const engine::Call& call) {
   const bool ordered = call.numerics == engine::Numerics::ordered;
-  const auto length = static_cast<std::size_t>(std::bit_width(size_of(call.count, call.type).value));
+  const auto length = static_cast<std::size_t>(std::bit_width(agreed_length(call, settings_).value));
   Choice& chosen = chosen_[static_cast<std::size_t>(call.collective)].by_length[length + (ordered ? kLengths : 0)];
   if (chosen.algorithm != nullptr) [[likely]]
     return chosen;
@@ -111,7 +116,7 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
     request.rank = {r};
     plans.push_back(algorithm.build(request));
   }
-  const Bytes bytes = representative(call);
+  const Bytes bytes = representative(call, settings_);
   price(candidate, plans, bytes, element_bytes(call.type));
   if (!in_full || !candidate.refusal.empty()) return candidate;
   if (const Result<plan::Counters> counted = plan::count(plans, bytes, element_bytes(call.type)); counted.is_ok()) {
@@ -167,7 +172,7 @@ std::string Tuner::explain(const engine::Call& call) const {
   std::string text =
       fmt::format("{}, {} numerics, {} ranks on {} host{}{}: priced at {} bytes\n", plan::name_of(call.collective),
                   engine::name_of(call.numerics), situation_.world.value, situation_.hosts, situation_.hosts == 1 ? "" : "s",
-                  situation_.crowded ? ", more ranks than processors" : "", representative(call).value);
+                  situation_.crowded ? ", more ranks than processors" : "", representative(call, settings_).value);
   text +=
       fmt::format("{:<26} {:>12} {:>7} {:>12} {:>12} {:>9}\n", "algorithm", "time us", "rounds", "sent B", "memory B", "slice B");
   for (const Candidate& each : all) {

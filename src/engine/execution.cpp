@@ -55,6 +55,7 @@ void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int 
   for (const plan::Lane& lane : plan.lanes)
     for (std::size_t i = 0; i < in_flight; ++i) {
       Track& track = tracks_[used_++];
+      expects(lane.channel < kMaxChannels, "a lane on one of the channels that plans have");
       const int channel = shares ? kWindowChannel : lane.channel * kMaxInFlight + static_cast<int>(i);
       track.start(job_, lane, channel, i, in_flight, memory);
       memory += scratch_each;

@@ -145,7 +145,7 @@ struct Lane {
 // Which additions make up each element of the result.
 enum class Order : std::uint8_t {
   any,        // may differ from chunk to chunk; the same on all ranks
-  butterfly,  // the tree of recursive doubling over the folded world, for every element: see butterfly_order in checker.h
+  butterfly,  // the tree of recursive doubling over the folded world, for every element: see butterfly_order in order.h
 };
 
 // What a plan is asked for.

@@ -12,17 +12,7 @@ namespace {
 
 using testing::must;
 using testing::Ranks;
-
-// Runs `body` with a communicator; aborts it if something is wrong, so that nobody waits.
-std::string with_comm(const Ranks& ranks, const std::function<std::string(ncclComm_t)>& body) {
-  ncclComm_t comm = nullptr;
-  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
-  if (std::string wrong = body(comm); !wrong.empty()) {
-    ncclCommAbort(comm);
-    return wrong;
-  }
-  return must(ncclCommDestroy(comm), "ncclCommDestroy");
-}
+using testing::with_comm;
 
 void on_all_transports(int world, const std::function<std::string(const Ranks&)>& body) {
   for (const char* transport : {"threads", "shm", "tcp"}) {

@@ -12,6 +12,7 @@ namespace {
 
 using testing::must;
 using testing::Ranks;
+using testing::with_comm;
 using Matrix = std::vector<std::vector<std::size_t>>;  // [from][to]
 
 // Element i from a to b is 1000 a + 100 b + i; areas of zero pairs stay as they are; pointers of empty buffers are NULL.
@@ -37,16 +38,6 @@ std::string exchange(const Ranks& ranks, ncclComm_t comm, const Matrix& matrix) 
       !wrong.empty())
     return wrong;
   return receive == expected ? "" : "wrong elements";
-}
-
-std::string with_comm(const Ranks& ranks, const std::function<std::string(ncclComm_t)>& body) {
-  ncclComm_t comm = nullptr;
-  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
-  if (std::string wrong = body(comm); !wrong.empty()) {
-    ncclCommAbort(comm);
-    return wrong;
-  }
-  return must(ncclCommDestroy(comm), "ncclCommDestroy");
 }
 
 // Memory that costs nothing until it is touched.
@@ -87,9 +78,10 @@ TEST_CASE("all-to-all-v: zero pairs, ranks that send nothing, ranks that receive
     }
 }
 
+// Over processes: the text of the last error is the process's.
 TEST_CASE("blocks of different lengths: bad arguments are named") {
   CHECK(
-      testing::run_ranks("threads", 2, 60, [](const Ranks& ranks) {
+      testing::run_ranks("shm", 2, 60, [](const Ranks& ranks) {
         return with_comm(ranks, [&](ncclComm_t comm) -> std::string {
           std::int32_t data[8] = {};
           const std::size_t counts[2] = {2, 2}, overlapping[2] = {0, 1}, other[2] = {3, 3};

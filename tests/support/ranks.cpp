@@ -160,6 +160,16 @@ std::string init(const Ranks& ranks, ncclComm_t& comm) {
   return must(ncclCommInitRank(&comm, ranks.world, ranks.id, ranks.rank), "ncclCommInitRank");
 }
 
+std::string with_comm(const Ranks& ranks, const std::function<std::string(ncclComm_t)>& body) {
+  ncclComm_t comm = nullptr;
+  if (std::string wrong = init(ranks, comm); !wrong.empty()) return wrong;
+  if (std::string wrong = body(comm); !wrong.empty()) {
+    ncclCommAbort(comm);
+    return wrong;
+  }
+  return must(ncclCommDestroy(comm), "ncclCommDestroy");
+}
+
 std::string must(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return "";
   return std::string(what) + ": " + ncclGetErrorString(result) + ": " + ncclGetLastError(nullptr);

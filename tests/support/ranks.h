@@ -39,6 +39,9 @@ std::string run_ranks(const std::string& transport, int world, int seconds, cons
 // ncclCommInitRank; "" or the error.
 std::string init(const Ranks& ranks, ncclComm_t& comm);
 
+// Runs `body` with a communicator of the ranks; aborts it if something is wrong, so that nobody waits.
+std::string with_comm(const Ranks& ranks, const std::function<std::string(ncclComm_t)>& body);
+
 // "" for ncclSuccess, else what was called, the code and the last error's text.
 std::string must(ncclResult_t result, const char* what);
 
