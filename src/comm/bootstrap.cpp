@@ -157,8 +157,9 @@ Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const li
   const auto root = static_cast<std::size_t>(table->root_rank);
   std::optional<link::PeerIdentity> root_rank;
   if (table->root_rank >= 0) root_rank = table->peers[root];
-  return Agreement{std::move(table->peers), std::move(table->settings),
-                   std::make_unique<RootConnection>(channel.take(), id.address, std::move(root_rank))};
+  auto control = std::make_unique<RootConnection>(channel.take(), id.address, std::move(root_rank));
+  if (Status watched = control->start(); !watched.is_ok()) return watched;
+  return Agreement{std::move(table->peers), std::move(table->settings), std::move(control)};
 }
 
 }  // namespace shoal::comm

@@ -87,6 +87,7 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   sends_.resize(static_cast<std::size_t>(world_.value));
   receives_.resize(static_cast<std::size_t>(world_.value));
   plan_waiting(environment);
+  agreement_.control->listen({.answer = [this] { return report(); }, .news = [this] { endpoint_.doorbell->ring(); }, .dump = {}});
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
             endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
             processors_shared(agreement_.peers, endpoint_.self), encode(settings_));
@@ -106,13 +107,23 @@ void Communicator::plan_waiting(const Environment& environment) {
 
 Communicator::~Communicator() {
   if (agreement_.control == nullptr) return;
-  if (!aborted_.load() && !failed_.load()) agreement_.control->bye();
+  if (!aborted_.load() && !failed_.load()) agreement_.control->bye(finished_.load());
+  agreement_.control.reset();  // from here on nobody asks this rank for a report
 }
 
 void Communicator::issue(engine::Call& call) {
   call.ticket = issued_.load(std::memory_order_relaxed) + 1;
   issued_.store(call.ticket, std::memory_order_relaxed);
   call.sequence = ++collectives_;
+  recorder_.issue({.ticket = call.ticket,
+                   .sequence = call.sequence,
+                   .collective = call.collective,
+                   .type = call.type,
+                   .op = call.op,
+                   .numerics = call.numerics,
+                   .root = call.root.value,
+                   .count = call.collective == plan::Collective::all_to_all_v ? 0 : call.count.value,
+                   .lengths = engine::lengths_digest(call)});
 }
 
 Status Communicator::check(const Exchange& exchange) const {
@@ -136,6 +147,10 @@ void Communicator::issue(Exchange& exchange) {
     each.sequence = ++(each.sending ? sends_ : receives_)[static_cast<std::size_t>(each.peer.value)];
   exchange.ticket = issued_.load(std::memory_order_relaxed) + 1;
   issued_.store(exchange.ticket, std::memory_order_relaxed);
+  std::uint64_t bytes = 0;
+  for (const engine::Transfer& each : exchange.transfers) bytes += each.size.value;
+  recorder_.issue(
+      {.ticket = exchange.ticket, .root = static_cast<std::int32_t>(exchange.transfers.size()), .count = bytes});
 }
 
 engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute) {
@@ -146,11 +161,13 @@ engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_com
                         .policy = beside_compute ? beside_compute_ : alone_};
   driven.result = wait_for_turn(ticket);
   driven.finished = !driven.result.is_ok();
+  recorder_.start(ticket);
   return driven;
 }
 
 engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
   engine::Driven driven = wait_to_begin(call.ticket, beside_compute);
+  running_ = call.sequence;
   if (driven.finished) return driven;
   if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
     exact_.emplace(call, world_, rank());
@@ -180,6 +197,7 @@ bool Communicator::next(engine::Driven& ended) {
 
 engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
   engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute);
+  running_ = 0;
   if (driven.finished) return driven;
   std::vector<engine::Transfer> to_others;
   std::vector<const engine::Transfer*> sent, received;
@@ -198,6 +216,7 @@ engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
 Status Communicator::start(const engine::Call& call) {
   Result<Choice> choice = tuner_->choose(call);
   if (!choice.is_ok()) return choice.status();
+  recorder_.choose(call.ticket, static_cast<std::int16_t>(choice->algorithm - algorithms::all().data()));
   const Planned& planned = plan_for(*choice->algorithm, call.root);
   std::span<std::byte> window;
   if (planned.plan.shared > 0) {
@@ -211,7 +230,10 @@ Status Communicator::start(const engine::Call& call) {
 
 Status Communicator::conclude(engine::Driven& driven) {
   Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
-  completed_.fetch_add(1, std::memory_order_release);
+  const std::uint64_t ticket = completed_.load(std::memory_order_relaxed) + 1;
+  recorder_.end(ticket, result.is_ok(), driven.execution->is_long());
+  if (running_ != 0 && result.is_ok()) finished_.store(running_, std::memory_order_relaxed);
+  completed_.store(ticket, std::memory_order_release);
   if (queueing_.load() > 0) {
     const std::lock_guard lock(turn_mutex_);
     turn_.notify_all();
@@ -283,6 +305,54 @@ Status Communicator::look() {
   return agreement_.control->progress();
 }
 
+bool Communicator::has_news() const {
+  return aborted_.load(std::memory_order_relaxed) || agreement_.control->has_news();
+}
+
 link::Wakeup Communicator::wakeup() const { return agreement_.control->wakeup(); }
+
+void Communicator::note(const engine::Standing& standing, std::chrono::nanoseconds unmoved) {
+  const std::lock_guard lock(noted_mutex_);
+  noted_ = {standing, completed_.load(std::memory_order_relaxed) + 1, std::chrono::steady_clock::now() - unmoved};
+}
+
+void Communicator::raise(engine::Trouble trouble, const Status& own) {
+  constexpr Alarm kAlarms[] = {Alarm::slow, Alarm::mismatch, Alarm::broken, Alarm::timeout};
+  agreement_.control->raise_alarm(kAlarms[static_cast<std::size_t>(trouble)], own);
+}
+
+// On the watcher's thread, or whoever else reads the control plane.
+Report Communicator::report() const {
+  Report report;
+  std::vector<Operation> operations = recorder_.newest(2 * Report::kMaxCalls);
+  std::erase_if(operations, [](const Operation& each) { return each.state == Operation::State::issued; });
+  const TickScale clock = TickScale::now();
+  for (const Operation& each : operations)
+    if (!each.is_transfers()) report.calls.push_back({each.sequence, describe(each)});
+  if (report.calls.size() > Report::kMaxCalls)
+    report.calls.erase(report.calls.begin(), report.calls.end() - static_cast<std::ptrdiff_t>(Report::kMaxCalls));
+  if (operations.empty()) return report;
+  const Operation& last = operations.back();
+  report.inside = last.state == Operation::State::running;
+  report.finished = finished_.load(std::memory_order_relaxed);
+  report.since_ms = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, clock.age_ns(last.ended != 0 ? last.ended : last.started) / 1'000'000));
+  if (!report.inside) return report;
+  report.doing = describe(last);
+  const std::lock_guard lock(noted_mutex_);
+  if (noted_.ticket != last.ticket) return report;
+  const engine::Standing& standing = noted_.standing;
+  report.since_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - noted_.last_move).count());
+  report.doing = standing.doing;
+  report.waits_for = standing.waits_for.value;
+  for (const engine::Transfer& each : standing.transfers)
+    report.transfers.push_back({each.peer.value, each.sending, each.sequence, each.size.value});
+  if (standing.uneven != nullptr && last.collective == plan::Collective::all_to_all_v) {
+    report.sends.assign(standing.uneven->input.counts.begin(), standing.uneven->input.counts.end());
+    report.receives.assign(standing.uneven->output.counts.begin(), standing.uneven->output.counts.end());
+  }
+  return report;
+}
 
 }  // namespace shoal::comm

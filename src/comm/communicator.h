@@ -14,6 +14,7 @@
 
 #include "comm/bootstrap.h"
 #include "comm/exact_call.h"
+#include "comm/flight_recorder.h"
 #include "comm/selection.h"
 #include "comm/settings.h"
 #include "engine/drive.h"
@@ -76,6 +77,9 @@ class Communicator final : private engine::Watch, public engine::Refill {
   // Ok, or the first failure, for good. Also hears of other ranks' failures.
   Status failure();
 
+  // What this rank has run last. Any thread.
+  const FlightRecorder& flight_recorder() const { return recorder_; }
+
  private:
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
   Status join(const UniqueId& id, const Environment& environment);
@@ -91,7 +95,11 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status note_failure(const Status& why);
 
   Status look() override;
+  bool has_news() const override;
   link::Wakeup wakeup() const override;
+  void note(const engine::Standing& standing, std::chrono::nanoseconds unmoved) override;
+  void raise(engine::Trouble trouble, const Status& own) override;
+  Report report() const;
 
   World world_;
   std::optional<link::DoorbellPage> doorbell_;
@@ -115,6 +123,17 @@ class Communicator final : private engine::Watch, public engine::Refill {
   std::atomic<int> queueing_{0};                        // threads in wait_for_turn that sleep
   std::mutex turn_mutex_;
   std::condition_variable turn_;
+
+  FlightRecorder recorder_;
+  struct Noted {
+    engine::Standing standing;
+    std::uint64_t ticket = 0;  // of the call
+    std::chrono::steady_clock::time_point last_move;
+  };
+  mutable std::mutex noted_mutex_;
+  Noted noted_;  // under noted_mutex_
+  std::atomic<std::uint64_t> finished_{0};  // the last collective that has ended; whoever runs a call changes it
+  std::uint64_t running_ = 0;               // the collective that is being run, 0 if it is transfers; whoever runs it
 
   std::atomic<bool> aborted_{false};
   std::atomic<bool> failed_{false};  // failure_ is set; pairs with its mutex

@@ -3,13 +3,10 @@
 // others what it learns. A connection that ends without "bye" is a death, noticed by the kernel at once.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
+#include <functional>
 
+#include "comm/report.h"
 #include "core/status.h"
 #include "link/link.h"
 
@@ -25,9 +22,23 @@ class Control {
   // Tells all other ranks. Safe from any thread, never blocks for long, never fails (a dead root is noticed by progress).
   virtual void announce_failure(const Status& why) = 0;
   virtual void announce_abort() = 0;
-  // This rank leaves in order: its connection may now close without alarm.
-  virtual void bye() = 0;
+  // Something is wrong: asks the root to hear all ranks. If somebody is to blame, progress will say so, on all ranks alike;
+  // `own` is what this rank says if nobody knows better. As announce_failure.
+  virtual void raise_alarm(Alarm alarm, const Status& own) = 0;
+  // This rank leaves in order, after so many collectives: its connection may now close without alarm.
+  virtual void bye(std::uint64_t finished = 0) = 0;
   virtual link::Wakeup wakeup() const = 0;
+
+  // What progress would answer is a failure. One load; any thread.
+  virtual bool has_news() const = 0;
+  // Until the connection's end: `answer` gives this rank's report when the root asks, `news` is called when a failure has come,
+  // `dump` when the user wants to see everything. On the watcher's thread or in progress(); they must not call this object.
+  struct Listener {
+    std::function<Report()> answer;
+    std::function<void()> news;
+    std::function<void()> dump;
+  };
+  virtual void listen(Listener listener) = 0;
 };
 
 }  // namespace shoal::comm

@@ -12,7 +12,7 @@ namespace shoal::comm {
 namespace {
 
 // The first byte of a message.
-enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6 };
+enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6, alarmed = 7, inquiry = 8, report = 9 };
 
 std::string_view cut(std::string_view text, std::size_t longest) { return text.substr(0, std::min(text.size(), longest)); }
 
@@ -38,6 +38,80 @@ link::PeerIdentity read_identity(ByteReader& from) {
   return who;
 }
 
+void write_lengths(ByteWriter& into, const std::vector<std::uint64_t>& lengths) {
+  const std::size_t told = lengths.size() <= Report::kMaxLengths ? lengths.size() : 0;
+  into.number(static_cast<std::uint32_t>(told));
+  for (std::size_t i = 0; i < told; ++i) into.number(lengths[i]);
+}
+
+// Of lists that are too long the last entries of calls and the first of transfers.
+void write_report(ByteWriter& into, const Report& report) {
+  into.number(report.inquiry);
+  const std::size_t calls = std::min(report.calls.size(), Report::kMaxCalls);
+  into.number(static_cast<std::uint32_t>(calls));
+  for (std::size_t i = report.calls.size() - calls; i < report.calls.size(); ++i) {
+    into.number(report.calls[i].sequence);
+    into.text(cut(report.calls[i].call, Report::kMaxCallText));
+  }
+  into.number(report.finished);
+  into.number(static_cast<std::uint8_t>(report.inside ? 1 : 0));
+  into.number(report.since_ms);
+  into.text(cut(report.doing, Report::kMaxDoing));
+  into.signed_number(report.waits_for);
+  const std::size_t transfers = std::min(report.transfers.size(), Report::kMaxTransfers);
+  into.number(static_cast<std::uint32_t>(transfers));
+  for (std::size_t i = 0; i < transfers; ++i) {
+    const OpenTransfer& each = report.transfers[i];
+    into.signed_number(each.peer);
+    into.number(static_cast<std::uint8_t>(each.sending ? 1 : 0));
+    into.number(each.sequence);
+    into.number(each.bytes);
+  }
+  write_lengths(into, report.sends);
+  write_lengths(into, report.receives);
+}
+
+bool read_bool(ByteReader& from, bool& value) {
+  const auto byte = from.number<std::uint8_t>();
+  value = byte == 1;
+  return byte <= 1;
+}
+
+bool read_lengths(ByteReader& from, std::vector<std::uint64_t>& lengths) {
+  const auto n = from.number<std::uint32_t>();
+  if (n > Report::kMaxLengths) return false;
+  for (std::uint32_t i = 0; i < n && !from.failed(); ++i) lengths.push_back(from.number<std::uint64_t>());
+  return true;
+}
+
+std::optional<Report> read_report(ByteReader& from) {
+  Report report;
+  report.inquiry = from.number<std::uint32_t>();
+  const auto calls = from.number<std::uint32_t>();
+  if (calls > Report::kMaxCalls) return std::nullopt;
+  for (std::uint32_t i = 0; i < calls && !from.failed(); ++i) {
+    CalledOnce& each = report.calls.emplace_back();
+    each.sequence = from.number<std::uint64_t>();
+    each.call = from.text(Report::kMaxCallText);
+  }
+  report.finished = from.number<std::uint64_t>();
+  if (!read_bool(from, report.inside)) return std::nullopt;
+  report.since_ms = from.number<std::uint64_t>();
+  report.doing = from.text(Report::kMaxDoing);
+  report.waits_for = from.signed_number();
+  const auto transfers = from.number<std::uint32_t>();
+  if (transfers > Report::kMaxTransfers) return std::nullopt;
+  for (std::uint32_t i = 0; i < transfers && !from.failed(); ++i) {
+    OpenTransfer& each = report.transfers.emplace_back();
+    each.peer = from.signed_number();
+    if (!read_bool(from, each.sending)) return std::nullopt;
+    each.sequence = from.number<std::uint64_t>();
+    each.bytes = from.number<std::uint64_t>();
+  }
+  if (!read_lengths(from, report.sends) || !read_lengths(from, report.receives)) return std::nullopt;
+  return report;
+}
+
 struct Encoder {
   ByteWriter out;
 
@@ -57,18 +131,37 @@ struct Encoder {
     out.text(table.settings);
     out.signed_number(table.root_rank);
   }
-  void operator()(const Notice& notice) {
-    kind(Kind::notice);
+  void body(const Notice& notice) {
     out.number(static_cast<std::uint32_t>(notice.code));
     out.signed_number(notice.culprit);
     out.text(cut(notice.text, kMaxNoticeText));
+  }
+  void operator()(const Notice& notice) {
+    kind(Kind::notice);
+    body(notice);
   }
   void operator()(const GaveUp& gave_up) {
     kind(Kind::gave_up);
     out.number(gave_up.waited_ms);
   }
   void operator()(const Abort&) { kind(Kind::abort); }
-  void operator()(const Bye&) { kind(Kind::bye); }
+  void operator()(const Bye& bye) {
+    kind(Kind::bye);
+    out.number(bye.finished);
+  }
+  void operator()(const Alarmed& alarmed) {
+    kind(Kind::alarmed);
+    out.number(static_cast<std::uint8_t>(alarmed.alarm));
+    body(alarmed.own);
+  }
+  void operator()(const Inquiry& inquiry) {
+    kind(Kind::inquiry);
+    out.number(inquiry.number);
+  }
+  void operator()(const Report& report) {
+    kind(Kind::report);
+    write_report(out, report);
+  }
 };
 
 std::optional<Record> read_record(ByteReader& from) {
@@ -116,6 +209,17 @@ std::optional<Notice> read_notice(ByteReader& from) {
   return notice;
 }
 
+std::optional<Alarmed> read_alarmed(ByteReader& from) {
+  Alarmed alarmed;
+  const auto alarm = from.number<std::uint8_t>();
+  if (alarm > static_cast<std::uint8_t>(Alarm::timeout)) return std::nullopt;
+  alarmed.alarm = static_cast<Alarm>(alarm);
+  std::optional<Notice> own = read_notice(from);
+  if (!own) return std::nullopt;
+  alarmed.own = *std::move(own);
+  return alarmed;
+}
+
 std::optional<Message> read_message(ByteReader& from) {
   switch (static_cast<Kind>(from.number<std::uint8_t>())) {
     case Kind::record: return read_record(from);
@@ -123,7 +227,10 @@ std::optional<Message> read_message(ByteReader& from) {
     case Kind::notice: return read_notice(from);
     case Kind::gave_up: return GaveUp{from.number<std::uint64_t>()};
     case Kind::abort: return Abort{};
-    case Kind::bye: return Bye{};
+    case Kind::bye: return Bye{from.number<std::uint64_t>()};
+    case Kind::alarmed: return read_alarmed(from);
+    case Kind::inquiry: return Inquiry{from.number<std::uint32_t>()};
+    case Kind::report: return read_report(from);
   }
   return std::nullopt;
 }

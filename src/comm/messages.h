@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "comm/report.h"
 #include "core/status.h"
 #include "link/link.h"
 
@@ -50,9 +51,20 @@ struct GaveUp {
 // A rank aborts its communicator.
 struct Abort {};
 // The sender leaves in order: the end of its connection means nothing.
-struct Bye {};
+struct Bye {
+  std::uint64_t finished = 0;  // of a rank: collectives that have ended there
+};
+// A rank asks the root to find out what is wrong.
+struct Alarmed {
+  Alarm alarm = Alarm::slow;
+  Notice own;  // what the rank says if nobody knows better; it stands if nobody is to blame
+};
+// The root asks every rank for a report.
+struct Inquiry {
+  std::uint32_t number = 0;
+};
 
-using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye>;
+using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye, Alarmed, Inquiry, Report>;
 
 std::vector<std::byte> encode(const Message& message);
 // internal_error for bytes that encode does not make.

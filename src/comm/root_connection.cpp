@@ -11,6 +11,11 @@ namespace {
 
 constexpr int kByeTime_ms = 100;  // a "bye" that finds the socket full waits at most so long
 
+Notice to_notice(const Status& why) {
+  const Code code = why.is_ok() || why.code() == Code::in_progress ? Code::internal_error : why.code();
+  return {code, why.culprit() ? why.culprit()->value : -1, std::string(why.text())};
+}
+
 }  // namespace
 
 Status to_status(const Notice& notice) {
@@ -19,9 +24,12 @@ Status to_status(const Notice& notice) {
 
 // What was said last still leaves; and nothing unread remains, which would turn the close into a reset.
 RootConnection::~RootConnection() {
+  unwatch(*this);
   const std::scoped_lock lock(mutex_);
   channel_.progress();
 }
+
+Status RootConnection::start() { return watch(*this); }
 
 Status RootConnection::progress() {
   const std::scoped_lock lock(mutex_);
@@ -29,20 +37,35 @@ Status RootConnection::progress() {
   return failure_;
 }
 
-void RootConnection::announce_failure(const Status& why) {
-  if (why.is_ok()) return;
-  const Code code = why.code() == Code::in_progress ? Code::internal_error : why.code();
-  say(Notice{code, why.culprit() ? why.culprit()->value : -1, std::string(why.text())});
+void RootConnection::serve() {
+  const std::scoped_lock lock(mutex_);
+  pump();
 }
+
+void RootConnection::dump() {
+  const std::scoped_lock lock(mutex_);
+  if (listener_.dump) listener_.dump();
+}
+
+void RootConnection::listen(Listener listener) {
+  const std::scoped_lock lock(mutex_);
+  listener_ = std::move(listener);
+}
+
+void RootConnection::announce_failure(const Status& why) {
+  if (!why.is_ok()) say(to_notice(why));
+}
+
+void RootConnection::raise_alarm(Alarm alarm, const Status& own) { say(Alarmed{alarm, to_notice(own)}); }
 
 void RootConnection::announce_abort() { say(Abort{}); }
 
-void RootConnection::bye() {
+void RootConnection::bye(std::uint64_t finished) {
   const std::scoped_lock lock(mutex_);
   if (said_bye_) return;
   pump();  // a failure that is here already counts
   said_bye_ = true;
-  channel_.send(Bye{});
+  channel_.send(Bye{finished});
   channel_.progress();
   if (channel_.flushed() || channel_.closed()) return;
   pollfd waiting{channel_.wakeup().descriptor, POLLOUT, 0};
@@ -60,6 +83,7 @@ void RootConnection::say(const Message& message) {
   if (said_bye_) return;
   channel_.send(message);
   pump();
+  if (!channel_.flushed()) look_again();
 }
 
 void RootConnection::pump() {
@@ -71,20 +95,32 @@ void RootConnection::pump() {
     if (payload.is_ok() && !payload->has_value()) break;
     const Result<Message> message = payload.is_ok() ? decode(**payload) : payload.status();
     if (!message.is_ok())
-      failure_ = message.status();
+      fail_with(message.status());
     else
       hear(*message);
   }
-  if (failure_.is_ok() && channel_.closed() && !root_left_) failure_ = root_died();
+  channel_.flush();
+  if (failure_.is_ok() && channel_.closed() && !root_left_) fail_with(root_died());
 }
 
 void RootConnection::hear(const Message& message) {
-  if (const auto* notice = std::get_if<Notice>(&message))
-    failure_ = to_status(*notice);
-  else if (std::holds_alternative<Bye>(message))
+  if (const auto* notice = std::get_if<Notice>(&message)) {
+    fail_with(to_status(*notice));
+  } else if (const auto* inquiry = std::get_if<Inquiry>(&message)) {
+    Report report = listener_.answer ? listener_.answer() : Report();
+    report.inquiry = inquiry->number;
+    channel_.send(report);
+  } else if (std::holds_alternative<Bye>(message)) {
     root_left_ = true;
-  else
-    failure_ = fail(Code::internal_error, "unexpected message {} from the root service at {}", message.index(), root_address_);
+  } else {
+    fail_with(fail(Code::internal_error, "unexpected message {} from the root service at {}", message.index(), root_address_));
+  }
+}
+
+void RootConnection::fail_with(Status why) {
+  failure_ = std::move(why);
+  has_failed_.store(true, std::memory_order_release);
+  if (listener_.news) listener_.news();
 }
 
 Status RootConnection::root_died() const {

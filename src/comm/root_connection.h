@@ -2,6 +2,7 @@
 // The control plane over a rank's connection to the root service. Any thread: one lock, held while bytes move.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -9,23 +10,33 @@
 #include "comm/channel.h"
 #include "comm/control.h"
 #include "comm/messages.h"
+#include "comm/watcher.h"
 
 namespace shoal::comm {
 
-class RootConnection final : public Control {
+class RootConnection final : public Control, private Watched {
  public:
   // `root`: the first rank of the process that the root service lives in, if one does.
   RootConnection(Channel channel, std::string root_address, std::optional<link::PeerIdentity> root)
       : channel_(std::move(channel)), root_address_(std::move(root_address)), root_(std::move(root)) {}
   ~RootConnection() override;
 
+  // From now on the process's watcher listens to it, too.
+  Status start();
+
   Status progress() override;
   void announce_failure(const Status& why) override;
   void announce_abort() override;
-  void bye() override;
+  void raise_alarm(Alarm alarm, const Status& own) override;
+  void bye(std::uint64_t finished) override;
   link::Wakeup wakeup() const override;
+  bool has_news() const override { return has_failed_.load(std::memory_order_acquire); }
+  void listen(Listener listener) override;
 
  private:
+  void serve() override;
+  void dump() override;
+  void fail_with(Status why);
   void pump();
   void hear(const Message& message);
   void say(const Message& message);
@@ -38,6 +49,8 @@ class RootConnection final : public Control {
   Status failure_;          // the first, for good
   bool said_bye_ = false;   // from then on nothing is an alarm
   bool root_left_ = false;  // in order: its silence means nothing
+  Listener listener_;
+  std::atomic<bool> has_failed_{false};  // failure_ is set; pairs with mutex_
 };
 
 // What a notice is for the rank that gets it.

@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "comm/condition.h"
+
 namespace shoal::comm {
 namespace {
 
@@ -67,6 +69,7 @@ void RootService::run() {
     shake_hands();
     hear_members();
     expire();
+    settle();
   }
   if (stopping_.load()) say_goodbye();
   strangers_.clear();
@@ -107,6 +110,7 @@ RootService::Clock::time_point RootService::wake_time(Clock::time_point now) con
   }
   for (const Member& member : members_)
     if (!member.who) wake = std::min(wake, member.since + kRecordTime);
+  if (inquest_.running()) wake = std::min(wake, inquest_.deadline());
   return wake;
 }
 
@@ -201,8 +205,10 @@ void RootService::handle(Member& member, const Message& message) {
   if (const auto* notice = std::get_if<Notice>(&message)) return on(member, *notice);
   if (const auto* gave_up = std::get_if<GaveUp>(&message)) return on(member, *gave_up);
   if (const auto* abort = std::get_if<Abort>(&message)) return on(member, *abort);
-  if (!std::holds_alternative<Bye>(message)) return lost(member);
-  member.left = member.gone = true;
+  if (const auto* alarmed = std::get_if<Alarmed>(&message)) return on(member, *alarmed);
+  if (const auto* report = std::get_if<Report>(&message)) return inquest_.answer(member.who->rank.value, *report);
+  if (const auto* bye = std::get_if<Bye>(&message)) return on(member, *bye);
+  lost(member);
 }
 
 void RootService::on(Member& member, const Record& record) {
@@ -251,6 +257,34 @@ void RootService::on(Member&, const GaveUp& gave_up) {
 
 void RootService::on(Member& member, const Abort&) {
   fail_all({Code::remote_error, member.who->rank.value, describe(*member.who) + " aborted the communicator"}, &member);
+}
+
+void RootService::on(Member& member, const Alarmed& alarmed) {
+  if (!complete_ || failure_) return;
+  const Alarmed raised{alarmed.alarm, relayed(*member.who, alarmed.own)};
+  if (!inquest_.raise(raised, member.who->rank.value, Clock::now())) return;
+  for (Member& each : members_)
+    if (each.who && !each.left && !each.gone) each.channel.send(inquest_.inquiry());
+}
+
+void RootService::on(Member& member, const Bye& bye) {
+  member.left = member.gone = true;
+  inquest_.left(member.who->rank.value, bye.finished);
+}
+
+// An inquiry ends with somebody to blame, or nobody.
+void RootService::settle() {
+  if (!inquest_.running()) return;
+  const std::vector<link::PeerIdentity> peers = gathering_.table().peers;
+  if (!inquest_.over(peers.size(), Clock::now())) return;
+  const auto here = std::find_if(members_.begin(), members_.end(), [](const Member& each) { return each.same_process; });
+  const std::string our_host = here != members_.end() && here->who ? here->who->host_id : std::string();
+  const std::optional<Notice> notice = inquest_.conclude(peers, [&](const link::PeerIdentity& who) {
+    return who.host_id == our_host ? condition_of_process(who.pid) : std::string();
+  });
+  if (notice && !failure_) fail_all(*notice, nullptr);
+  for (Member& member : members_)
+    if (!member.gone) member.channel.flush();
 }
 
 // The connection ended, or what came is no message.

@@ -20,6 +20,7 @@
 
 #include "comm/channel.h"
 #include "comm/gathering.h"
+#include "comm/inquest.h"
 #include "comm/messages.h"
 #include "core/status.h"
 #include "link/handshake.h"
@@ -94,6 +95,9 @@ class RootService {
   void on(Member& member, const Notice& notice);
   void on(Member& member, const GaveUp& gave_up);
   void on(Member& member, const Abort& abort);
+  void on(Member& member, const Alarmed& alarmed);
+  void on(Member& member, const Bye& bye);
+  void settle();
   void lost(Member& member);
   void refuse(Member& member, const Record& record);
   void finish_gathering();
@@ -115,6 +119,7 @@ class RootService {
   std::list<Stranger> strangers_;
   std::list<Member> members_;
   Gathering gathering_;
+  Inquest inquest_;
   bool complete_ = false;           // the table has gone out
   std::optional<Notice> failure_;   // the first one, told to all
   std::int32_t records_ = 0;        // received ever

@@ -2,8 +2,6 @@
 #include "comm/services.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <list>
@@ -11,30 +9,15 @@
 #include <system_error>
 #include <thread>
 
-#include "core/log.h"
+#include "comm/per_process.h"
+#include "comm/signals_blocked.h"
 
 namespace shoal::comm {
 namespace {
 
-// The program's signals are for the program's threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 class Registry {
  public:
-  explicit Registry(Registry* of_parent) : of_parent_(of_parent) {}
+  Registry() = default;
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
   ~Registry() {
@@ -42,9 +25,6 @@ class Registry {
     for (Running& running : running_) running.service->stop();
     for (Running& running : running_) running.thread.join();
   }
-
-  pid_t process() const { return process_; }
-  Registry* of_parent() const { return of_parent_; }
 
   bool runs(const link::Key& communicator) {
     const std::scoped_lock lock(mutex_);
@@ -90,44 +70,13 @@ class Registry {
     }
   }
 
-  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::list<Running> running_;  // by mutex_
-  // A forked child's copy of its parent's: its threads are not here, and its lock may be held by one of them. Kept, never
-  // touched.
-  Registry* const of_parent_;
-};
-
-// Owns this process's registry until static destruction. A registry of another process (we are its forked child) is left alone.
-class Holder {
- public:
-  Holder() { (void)log::enabled(log::Level::info); }  // so that the log outlives this
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-  ~Holder() {
-    Registry* const last = current_.load(std::memory_order_acquire);
-    if (last == nullptr || last->process() != getpid()) return;
-    current_.store(last->of_parent(), std::memory_order_release);
-    const std::unique_ptr<Registry> owned(last);
-  }
-
-  Registry& of_this_process() {
-    Registry* current = current_.load(std::memory_order_acquire);
-    while (current == nullptr || current->process() != getpid()) {
-      auto fresh = std::make_unique<Registry>(current);
-      // If another thread was faster, `current` is its registry.
-      if (current_.compare_exchange_strong(current, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
-    }
-    return *current;
-  }
-
- private:
-  std::atomic<Registry*> current_{nullptr};
 };
 
 Registry& registry() {
-  static Holder holder;
-  return holder.of_this_process();
+  static PerProcess<Registry> registries;
+  return registries.get();
 }
 
 }  // namespace

@@ -25,11 +25,21 @@ std::optional<Numerics> numerics_from(std::string_view name) {
 std::string describe(const Call& call) {
   std::string text = fmt::format("{} #{}", plan::name_of(call.collective), call.sequence);
   if (call.collective == plan::Collective::barrier) return text;
-  text += fmt::format(" of {} {}", call.count.value, shoal::name_of(call.type));
+  if (call.collective == plan::Collective::all_to_all_v)  // whose lengths only two ranks agree on
+    text += fmt::format(" of {}", shoal::name_of(call.type));
+  else
+    text += fmt::format(" of {} {}", call.count.value, shoal::name_of(call.type));
   if (plan::is_reduction(call.collective)) text += fmt::format(", {}", shoal::name_of(call.op));
   if (call.numerics != Numerics::fast) text += fmt::format(", {}", name_of(call.numerics));
   if (plan::has_root(call.collective)) text += fmt::format(", root {}", call.root.value);
   return text;
+}
+
+std::uint64_t lengths_digest(const Call& call) {
+  if (call.collective != plan::Collective::all_gather_v) return 0;
+  std::uint64_t all = 1;
+  for (const std::size_t count : call.uneven->output.counts) all = mix(all ^ count);
+  return all;
 }
 
 std::uint32_t signature(const Call& call, std::uint64_t communicator) {
@@ -38,7 +48,7 @@ std::uint32_t signature(const Call& call, std::uint64_t communicator) {
                              static_cast<std::uint64_t>(call.root.value) << 32;
   std::uint64_t all = mix(mix(communicator ^ call.sequence) ^ what);
   if (call.collective == plan::Collective::all_gather_v)
-    for (const std::size_t count : call.uneven->output.counts) all = mix(all ^ count);
+    all = mix(all ^ lengths_digest(call));
   else if (call.collective != plan::Collective::all_to_all_v)  // whose lengths only the two ends of a block know
     all = mix(all ^ call.count.value);
   return static_cast<std::uint32_t>(all ^ (all >> 32));

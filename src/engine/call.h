@@ -54,6 +54,9 @@ struct Call {
 // "all_reduce #88 of 1000 float32, sum"; "broadcast #3 of 7 int8, root 2"
 std::string describe(const Call& call);
 
+// Of all_gather_v's lengths, which all ranks must agree on; 0 for other collectives.
+std::uint64_t lengths_digest(const Call& call);
+
 // What the receiver of a message compares before it touches the data. Equal on all ranks exactly if they make the same call.
 std::uint32_t signature(const Call& call, std::uint64_t communicator);
 

@@ -16,11 +16,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a waiter looks beyond its links: for abort, for news of other ranks, at the health of the link it waits for.
+// How often a waiter looks beyond its links: at the health of the link it waits for, at the clock.
 constexpr auto kLookEvery = 50ms;
-// A broken link, or one that cannot be made, names its peer, but the peer may have left because of somebody else, or died: the
-// control plane is given this long to say.
-constexpr auto kGrace = 300ms;
+// What is found here may be the fault of a third rank: the control plane is given this long to say whose. Longer than the root
+// gives the ranks to answer.
+constexpr auto kVerdictTime = 1500ms;
+// When a call that does not move first asks whether another rank makes another call, and how rarely it does at last.
+constexpr std::chrono::nanoseconds kFirstAlarm = 1s, kRarestAlarm = 30s;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -75,34 +77,57 @@ class Patience {
   Clock::time_point until_;
 };
 
-Status timed_out(const Driven& call) {
+std::string seconds(std::chrono::nanoseconds time) {
+  return fmt::format("{:.1f} s", std::chrono::duration<double>(time).count());
+}
+
+Status timed_out(const Driven& call, const Standing& standing) {
+  return {Code::timeout,
+          fmt::format("rank {}, {} for {}; SHOAL_TIMEOUT_MS sets how long to wait", call.rank.value, standing.doing,
+                      seconds(call.policy.timeout)),
+          standing.waits_for};
+}
+
+// Why the call must end, and what it was doing here.
+Status in_context(const Status& why, const Driven& call) {
+  return {why.code(), fmt::format("{} [rank {}: {}]", why.text(), call.rank.value, call.execution->standing().doing),
+          why.culprit()};
+}
+
+void hold(Driven& call, Trouble trouble, Status own, Clock::time_point now) {
+  call.watch->raise(trouble, own);
+  call.held = std::move(own);
+  call.held_since = now;
+  call.stuck = trouble == Trouble::mismatch;
+}
+
+Status link_health(const Driven& call) {
   const Waiting waiting = call.execution->waiting();
   link::Link* over = call.execution->links().get(waiting.peer, waiting.channel);
-  return {Code::timeout,
-          fmt::format("rank {}, {}: {} rank {} for {:.1f} s ({}); SHOAL_TIMEOUT_MS sets how long to wait", call.rank.value,
-                      call.execution->describe(),
-                      over == nullptr      ? "no connection to"
-                      : waiting.to_receive ? "nothing from"
-                                           : "no room towards",
-                      waiting.peer.value, std::chrono::duration<double>(call.policy.timeout).count(),
-                      over == nullptr ? "connecting" : over->transport()),
-          waiting.peer};
+  const Status& making = call.execution->links().failure();
+  return making.is_ok() && over != nullptr ? over->health() : making;
 }
 
 // Why this call must end, if it must.
 Status trouble(Driven& call, Clock::time_point now) {
-  if (Status s = call.watch->look(); !s.is_ok()) return s;
-  const Waiting waiting = call.execution->waiting();
-  link::Link* over = call.execution->links().get(waiting.peer, waiting.channel);
-  Status health = call.execution->links().failure();
-  if (health.is_ok() && over != nullptr) health = over->health();
-  if (health.is_ok()) {
-    call.link_broken_since.reset();
-  } else {
-    if (!call.link_broken_since) call.link_broken_since = now;
-    if (now - *call.link_broken_since >= kGrace) return health;
+  if (Status s = call.watch->look(); !s.is_ok()) return in_context(s, call);
+  if (!call.held.is_ok()) return now - call.held_since >= kVerdictTime ? call.held : Status();
+  const auto unmoved = now - call.last_move;
+  if (Status health = link_health(call); !health.is_ok()) {
+    call.watch->note(call.execution->standing(), unmoved);
+    hold(call, Trouble::broken, std::move(health), now);
+    return {};
   }
-  if (call.policy.timeout.count() > 0 && now - call.last_move >= call.policy.timeout) return timed_out(call);
+  const bool late = call.policy.timeout.count() > 0 && unmoved >= call.policy.timeout;
+  if (unmoved < kLookEvery && !late) return {};
+  const Standing standing = call.execution->standing();
+  call.watch->note(standing, unmoved);
+  if (late) {
+    hold(call, Trouble::timeout, timed_out(call, standing), now);
+  } else if (unmoved >= call.next_alarm) {
+    call.watch->raise(Trouble::slow, timed_out(call, standing));
+    call.next_alarm = std::min(2 * std::max<std::chrono::nanoseconds>(unmoved, kFirstAlarm), unmoved + kRarestAlarm);
+  }
   return {};
 }
 
@@ -116,7 +141,6 @@ class Drive {
     while (open_ > 0) {
       if (advance_all()) {
         patience_.renew();
-        moved_ = true;
         continue;
       }
       progress_all();
@@ -129,8 +153,8 @@ class Drive {
   bool advance_all() {
     bool moved = false;
     for (Driven& call : calls_) {
-      if (call.finished) continue;
-      moved |= call.execution->advance();
+      if (call.finished || call.stuck) continue;
+      if (call.execution->advance()) moved = call.moved = true;
       if (call.execution->done()) finish(call, {});
     }
     return moved;
@@ -139,10 +163,8 @@ class Drive {
   void progress_all() {
     for (Driven& call : calls_) {
       if (call.finished) continue;
-      if (!call.execution->failure().is_ok()) {
-        finish(call, call.execution->failure());
-        continue;
-      }
+      if (!call.execution->failure().is_ok() && !call.stuck)
+        hold(call, Trouble::mismatch, call.execution->failure(), Clock::now());
       call.execution->links().progress();
     }
   }
@@ -151,8 +173,9 @@ class Drive {
     call.result = std::move(result);
     call.finished = true;
     while (refill_ != nullptr && refill_->next(call)) {
-      call.last_move = Clock::now();
-      call.link_broken_since.reset();
+      call.moved = true;
+      call.held = {};
+      call.stuck = false;
       if (!call.finished) return;
     }
     --open_;
@@ -160,31 +183,39 @@ class Drive {
 
   void sleep() {
     auto now = Clock::now();
-    if (moved_) {
-      for (Driven& call : calls_) call.last_move = now;
-      moved_ = false;
-    }
+    for (Driven& call : calls_) note_moves(call, now);
     if (next_look_ == Clock::time_point{}) next_look_ = now + kLookEvery;
     sleep_until_news(calls_, std::max<std::chrono::nanoseconds>(next_look_ - now, 1us), [this] {
-      const bool moved = advance_all();
-      moved_ |= moved;
-      return !moved && open_ > 0;
+      return !advance_all() && open_ > 0 && !has_news();
     });
     now = Clock::now();
-    if (now < next_look_) return;
+    if (now < next_look_ && !has_news()) return;
     next_look_ = now + kLookEvery;
     for (Driven& call : calls_) {
       if (call.finished) continue;
+      note_moves(call, now);
       if (Status s = trouble(call, now); !s.is_ok()) finish(call, std::move(s));
     }
+  }
+
+  // The clock is first read at the first sleep: most calls end before, and reading it costs a tenth of a small one.
+  static void note_moves(Driven& call, Clock::time_point now) {
+    if (!call.moved) return;
+    call.moved = false;
+    call.last_move = now;
+    call.next_alarm = kFirstAlarm;
+    if (!call.stuck) call.held = {};
+  }
+
+  bool has_news() const {
+    return std::any_of(calls_.begin(), calls_.end(),
+                       [](const Driven& call) { return !call.finished && call.watch->has_news(); });
   }
 
   std::span<Driven> calls_;
   Patience patience_;
   Refill* refill_;
   std::size_t open_ = 0;
-  // The clock is first read at the first sleep: most calls end before, and reading it costs a tenth of a small one.
-  bool moved_ = true;  // since last_move was written
   Clock::time_point next_look_{};
 };
 

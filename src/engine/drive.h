@@ -14,13 +14,28 @@ namespace shoal::engine {
 
 using Clock = std::chrono::steady_clock;
 
+// What may be wrong with a call.
+enum class Trouble : std::uint8_t {
+  slow,      // nothing has moved for a second or more
+  mismatch,  // a message that belongs to another call
+  broken,    // a link ended, or cannot be made
+  timeout,   // nothing has moved until the deadline
+};
+
 // What a waiting rank must hear besides its links: abort, and news of other ranks. Implemented by the communicator.
 class Watch {
  public:
   virtual ~Watch() = default;
   // Ok, or why the call must end. Cheap; called while waiting.
   virtual Status look() = 0;
+  // Whether look() would be a failure: one load. Whoever makes it so rings the doorbell.
+  virtual bool has_news() const = 0;
   virtual link::Wakeup wakeup() const = 0;
+
+  // The call has not moved for so long, and where it stands. Now and then, while waiting.
+  virtual void note(const Standing& standing, std::chrono::nanoseconds unmoved) = 0;
+  // All ranks should be heard: if somebody is to blame, look() will soon say so. `own` is what is known here.
+  virtual void raise(Trouble trouble, const Status& own) = 0;
 };
 
 struct WaitPolicy {
@@ -41,8 +56,13 @@ struct Driven {
   Status result;
   // Drive's own.
   bool finished = false;
+  bool moved = true;  // since last_move was written
   Clock::time_point last_move;
-  std::optional<Clock::time_point> link_broken_since;
+  std::chrono::nanoseconds next_alarm{0};  // when it has not moved for so long
+  // Found here, but the true culprit may be another rank: kept back until all ranks have been heard.
+  Status held;
+  Clock::time_point held_since;
+  bool stuck = false;  // held, and it cannot go on
 };
 
 // What comes after a call that has ended: a chance to run the next one of the same rank without waiting for the other ranks'

@@ -102,6 +102,32 @@ std::string Execution::describe() const {
   return transferring_ ? engine::describe(transfers_.current()) : engine::describe(job_.call);
 }
 
+// How far the slowest lane is.
+std::string Execution::progress() const {
+  if (transferring_) return "";
+  std::size_t slice = job_.slices;
+  for (std::size_t i = 0; i < used_; ++i)
+    if (!tracks_[i].done()) slice = std::min(slice, tracks_[i].slice());
+  return fmt::format(", slice {} of {}", std::min(slice + 1, job_.slices), job_.slices);
+}
+
+Standing Execution::standing() const {
+  const Waiting awaited = waiting();
+  link::Link* const over = links_.get(awaited.peer, awaited.channel);
+  Standing standing;
+  standing.doing = fmt::format("{}{}, {} rank {} ({})", describe(), progress(),
+                               over == nullptr      ? "no connection to"
+                               : awaited.to_receive ? "nothing from"
+                                                    : "no room towards",
+                               awaited.peer.value, over == nullptr ? "connecting" : over->transport());
+  standing.waits_for = awaited.peer;
+  if (transferring_)
+    standing.transfers = transfers_.open();
+  else
+    standing.uneven = job_.call.uneven;
+  return standing;
+}
+
 Waiting Execution::waiting() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].done()) return tracks_[i].waiting();

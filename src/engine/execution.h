@@ -41,11 +41,16 @@ class Execution {
   // The first message that does not fit, if any. (Links that cannot be made are a wait that does not end: see drive.cpp.)
   const Status& failure() const;
 
+  // Long enough for a look at a clock not to count.
+  bool is_long() const { return transferring_ || size_of(job_.call.count, job_.call.type).value > kSmall; }
+
   Links& links() { return links_; }
   // What is being run, for messages.
   std::string describe() const;
   // Something that is waited for; any, if only bytes have yet to leave.
   Waiting waiting() const;
+  // Allocates; for the rare look at a call that does not move.
+  Standing standing() const;
   // f(Waiting) for everything that is waited for.
   template <typename F>
   void for_each_waiting(F&& f) const {
@@ -55,7 +60,10 @@ class Execution {
   }
 
  private:
+  static constexpr std::size_t kSmall = 4096;  // bytes
+
   std::byte* scratch(std::size_t bytes);
+  std::string progress() const;
 
   Links& links_;
   std::uint64_t communicator_;

@@ -42,7 +42,7 @@ Sources collect(std::span<const Driven> calls) {
   Sources sources;
   std::vector<link::Wakeup> making;
   for (const Driven& call : calls) {
-    if (call.finished) continue;
+    if (call.finished || call.stuck) continue;
     Links& links = call.execution->links();
     call.execution->for_each_waiting([&](const Waiting& waiting) {
       if (const link::Link* awaited = links.get(waiting.peer, waiting.channel)) add(sources, awaited->wakeup());

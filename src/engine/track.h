@@ -37,6 +37,8 @@ class Track {
   bool advance();
   bool done() const { return done_; }
 
+  std::size_t slice() const { return slice_; }
+
   // While not done.
   const Waiting& waiting() const { return waiting_; }
   const Status& failure() const { return failure_; }

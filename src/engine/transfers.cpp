@@ -120,4 +120,11 @@ const Transfer& Transfers::current() const {
   return streams_.back().transfers.back();
 }
 
+std::vector<Transfer> Transfers::open() const {
+  std::vector<Transfer> found;
+  for (const Stream& stream : streams_)
+    if (stream.next < stream.transfers.size()) found.push_back(stream.transfers[stream.next]);
+  return found;
+}
+
 }  // namespace shoal::engine

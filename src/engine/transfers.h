@@ -9,20 +9,10 @@
 
 #include "core/status.h"
 #include "engine/links.h"
+#include "engine/transfer.h"
 #include "engine/waiting.h"
 
 namespace shoal::engine {
-
-struct Transfer {
-  Rank peer;
-  bool sending = false;
-  std::byte* memory = nullptr;  // only read if sending
-  Bytes size;
-  std::uint64_t sequence = 0;  // among the transfers between these two in this direction: 1, 2, ...
-};
-
-// "send #3 of 80 bytes to 2"
-std::string describe(const Transfer& transfer);
 
 class Transfers {
  public:
@@ -42,6 +32,8 @@ class Transfers {
   }
   // The first one that has yet to end.
   const Transfer& current() const;
+  // Of each pair and direction, the one that is under way.
+  std::vector<Transfer> open() const;
 
  private:
   struct Stream {  // to, or from, one peer

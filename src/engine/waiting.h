@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "core/types.h"
+#include "engine/call.h"
+#include "engine/transfer.h"
 
 namespace shoal::engine {
 
@@ -10,6 +16,14 @@ struct Waiting {
   Rank peer;
   int channel = 0;
   bool to_receive = false;
+};
+
+// Where a call stands that has not moved for a while, for those who look for the culprit.
+struct Standing {
+  std::string doing;  // "all_reduce #88 of 1000 float32, sum: slice 3 of 16, nothing from rank 2"
+  Rank waits_for{-1};
+  std::vector<Transfer> transfers;       // that have not ended
+  std::shared_ptr<const Uneven> uneven;  // of a call with blocks of different lengths
 };
 
 }  // namespace shoal::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/inquest.h"
+
+#include <utility>
+
+namespace shoal::comm {
+
+bool Inquest::raise(const Alarmed& alarmed, std::int32_t accuser, Clock::time_point now) {
+  const Raised raised{alarmed.alarm, accuser, alarmed.own};
+  if (alarm_) {
+    if (alarm_->alarm < raised.alarm) alarm_ = raised;
+    return false;
+  }
+  alarm_ = raised;
+  ++number_;
+  deadline_ = now + kAnswerTime;
+  return true;
+}
+
+void Inquest::answer(std::int32_t rank, Report report) {
+  if (running() && report.inquiry == number_) reports_[rank] = std::move(report);
+}
+
+void Inquest::left(std::int32_t rank, std::uint64_t finished) { left_[rank] = finished; }
+
+bool Inquest::over(std::size_t world, Clock::time_point now) const {
+  if (now >= deadline_) return true;
+  std::size_t heard = left_.size();
+  for (const auto& [rank, report] : reports_)
+    if (!left_.contains(rank)) ++heard;
+  return heard >= world;
+}
+
+std::vector<Witness> Inquest::hear(const std::vector<link::PeerIdentity>& peers) const {
+  std::vector<Witness> witnesses;
+  for (const link::PeerIdentity& peer : peers) {
+    Witness& witness = witnesses.emplace_back(Witness{.who = peer});
+    if (const auto gone = left_.find(peer.rank.value); gone != left_.end()) {
+      witness.left = true;
+      witness.report = Report{.finished = gone->second};
+    } else if (const auto said = reports_.find(peer.rank.value); said != reports_.end()) {
+      witness.report = said->second;
+    }
+  }
+  return witnesses;
+}
+
+}  // namespace shoal::comm
