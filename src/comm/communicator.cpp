@@ -124,6 +124,10 @@ void Communicator::issue(engine::Call& call) {
                    .root = call.root.value,
                    .count = call.collective == plan::Collective::all_to_all_v ? 0 : call.count.value,
                    .lengths = engine::lengths_digest(call)});
+  if (call.collective != plan::Collective::all_to_all_v) return;
+  const std::lock_guard lock(noted_mutex_);
+  lengths_of_ = call.sequence;
+  lengths_ = call.uneven;
 }
 
 Status Communicator::check(const Exchange& exchange) const {
@@ -148,7 +152,11 @@ void Communicator::issue(Exchange& exchange) {
   exchange.ticket = issued_.load(std::memory_order_relaxed) + 1;
   issued_.store(exchange.ticket, std::memory_order_relaxed);
   std::uint64_t bytes = 0;
-  for (const engine::Transfer& each : exchange.transfers) bytes += each.size.value;
+  const std::lock_guard lock(noted_mutex_);
+  for (const engine::Transfer& each : exchange.transfers) {
+    bytes += each.size.value;
+    transfers_[transfers_issued_++ % kKeptTransfers] = {each.peer.value, each.sending, each.sequence, each.size.value, false};
+  }
   recorder_.issue(
       {.ticket = exchange.ticket, .root = static_cast<std::int32_t>(exchange.transfers.size()), .count = bytes});
 }
@@ -332,6 +340,13 @@ Report Communicator::report() const {
   if (report.calls.size() > Report::kMaxCalls)
     report.calls.erase(report.calls.begin(), report.calls.end() - static_cast<std::ptrdiff_t>(Report::kMaxCalls));
   if (operations.empty()) return report;
+  const std::lock_guard lock(noted_mutex_);
+  for (std::size_t i = 0; i < std::min(transfers_issued_, kKeptTransfers); ++i) report.transfers.push_back(transfers_[i]);
+  if (lengths_ != nullptr) {
+    report.lengths_of = lengths_of_;
+    report.sends.assign(lengths_->input.counts.begin(), lengths_->input.counts.end());
+    report.receives.assign(lengths_->output.counts.begin(), lengths_->output.counts.end());
+  }
   const Operation& last = operations.back();
   report.inside = last.state == Operation::State::running;
   report.finished = finished_.load(std::memory_order_relaxed);
@@ -339,7 +354,6 @@ Report Communicator::report() const {
       std::max<std::int64_t>(0, clock.age_ns(last.ended != 0 ? last.ended : last.started) / 1'000'000));
   if (!report.inside) return report;
   report.doing = describe(last);
-  const std::lock_guard lock(noted_mutex_);
   if (noted_.ticket != last.ticket) return report;
   const engine::Standing& standing = noted_.standing;
   report.since_ms = static_cast<std::uint64_t>(
@@ -347,11 +361,7 @@ Report Communicator::report() const {
   report.doing = standing.doing;
   report.waits_for = standing.waits_for.value;
   for (const engine::Transfer& each : standing.transfers)
-    report.transfers.push_back({each.peer.value, each.sending, each.sequence, each.size.value});
-  if (standing.uneven != nullptr && last.collective == plan::Collective::all_to_all_v) {
-    report.sends.assign(standing.uneven->input.counts.begin(), standing.uneven->input.counts.end());
-    report.receives.assign(standing.uneven->output.counts.begin(), standing.uneven->output.counts.end());
-  }
+    report.transfers.insert(report.transfers.begin(), {each.peer.value, each.sending, each.sequence, each.size.value, true});
   return report;
 }
 

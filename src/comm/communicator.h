@@ -5,6 +5,7 @@
 // other threads (streams), one after the other in that order. abort() and failure() may be called from any thread at any time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -132,6 +133,11 @@ class Communicator final : private engine::Watch, public engine::Refill {
   };
   mutable std::mutex noted_mutex_;
   Noted noted_;  // under noted_mutex_
+  static constexpr std::size_t kKeptTransfers = 64;
+  std::array<KnownTransfer, kKeptTransfers> transfers_;  // the last that were issued, in turn; under noted_mutex_
+  std::size_t transfers_issued_ = 0;                     // under noted_mutex_
+  std::uint64_t lengths_of_ = 0;                         // the last all_to_all_v; under noted_mutex_, with its lengths
+  std::shared_ptr<const engine::Uneven> lengths_;
   std::atomic<std::uint64_t> finished_{0};  // the last collective that has ended; whoever runs a call changes it
   std::uint64_t running_ = 0;               // the collective that is being run, 0 if it is transfers; whoever runs it
 

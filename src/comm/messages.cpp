@@ -61,12 +61,14 @@ void write_report(ByteWriter& into, const Report& report) {
   const std::size_t transfers = std::min(report.transfers.size(), Report::kMaxTransfers);
   into.number(static_cast<std::uint32_t>(transfers));
   for (std::size_t i = 0; i < transfers; ++i) {
-    const OpenTransfer& each = report.transfers[i];
+    const KnownTransfer& each = report.transfers[i];
     into.signed_number(each.peer);
     into.number(static_cast<std::uint8_t>(each.sending ? 1 : 0));
     into.number(each.sequence);
     into.number(each.bytes);
+    into.number(static_cast<std::uint8_t>(each.open ? 1 : 0));
   }
+  into.number(report.lengths_of);
   write_lengths(into, report.sends);
   write_lengths(into, report.receives);
 }
@@ -102,12 +104,14 @@ std::optional<Report> read_report(ByteReader& from) {
   const auto transfers = from.number<std::uint32_t>();
   if (transfers > Report::kMaxTransfers) return std::nullopt;
   for (std::uint32_t i = 0; i < transfers && !from.failed(); ++i) {
-    OpenTransfer& each = report.transfers.emplace_back();
+    KnownTransfer& each = report.transfers.emplace_back();
     each.peer = from.signed_number();
     if (!read_bool(from, each.sending)) return std::nullopt;
     each.sequence = from.number<std::uint64_t>();
     each.bytes = from.number<std::uint64_t>();
+    if (!read_bool(from, each.open)) return std::nullopt;
   }
+  report.lengths_of = from.number<std::uint64_t>();
   if (!read_lengths(from, report.sends) || !read_lengths(from, report.receives)) return std::nullopt;
   return report;
 }

@@ -23,17 +23,18 @@ struct CalledOnce {
   friend bool operator==(const CalledOnce&, const CalledOnce&) = default;
 };
 
-// A transfer that has not ended.
-struct OpenTransfer {
+// A transfer that has not ended, or one of the last that have.
+struct KnownTransfer {
   std::int32_t peer = 0;
   bool sending = false;
   std::uint64_t sequence = 0;  // between these two in this direction
   std::uint64_t bytes = 0;
-  friend bool operator==(const OpenTransfer&, const OpenTransfer&) = default;
+  bool open = false;
+  friend bool operator==(const KnownTransfer&, const KnownTransfer&) = default;
 };
 
 struct Report {
-  static constexpr std::size_t kMaxCalls = 16, kMaxTransfers = 64, kMaxCallText = 160, kMaxDoing = 400;
+  static constexpr std::size_t kMaxCalls = 16, kMaxTransfers = 128, kMaxCallText = 160, kMaxDoing = 400;
   static constexpr std::size_t kMaxLengths = 4096;  // ranks; of larger worlds' all_to_all_v no lengths are told
 
   std::uint32_t inquiry = 0;       // the answer to which
@@ -43,8 +44,9 @@ struct Report {
   std::uint64_t since_ms = 0;      // inside: nothing has moved for so long; else: so long since the last call began
   std::string doing;               // inside: "all_reduce #88 ...: slice 3 of 16, waiting for rank 2"
   std::int32_t waits_for = -1;     // rank; -1: nobody
-  std::vector<OpenTransfer> transfers;
-  // Elements to and from every rank, of a running all_to_all_v; else empty.
+  std::vector<KnownTransfer> transfers;  // the open ones first
+  // The last all_to_all_v that was begun (0: none), and its elements to and from every rank.
+  std::uint64_t lengths_of = 0;
   std::vector<std::uint64_t> sends, receives;
   friend bool operator==(const Report&, const Report&) = default;
 };

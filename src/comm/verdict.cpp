@@ -109,7 +109,7 @@ class Judgement {
     for (std::int32_t a = 0; a < world(); ++a)
       for (std::int32_t b = 0; b < world(); ++b) {
         const std::optional<Report>&from = at(a).report, &to = at(b).report;
-        if (!from || !to || from->sends.empty() || to->receives.empty() || last_call(at(a)) != last_call(at(b))) continue;
+        if (!from || !to || from->lengths_of == 0 || from->lengths_of != to->lengths_of) continue;
         if (from->sends.size() != all_.size() || to->receives.size() != all_.size()) continue;
         const std::uint64_t sent = from->sends[static_cast<std::size_t>(b)];
         const std::uint64_t expected = to->receives[static_cast<std::size_t>(a)];
@@ -120,15 +120,15 @@ class Judgement {
                                counted(sent, "element"), describe(at(b).who), expected);
       }
     if (wrong == 0) return std::nullopt;
-    const std::string& call = at(first).report->calls.back().call;
+    const std::string call = call_text(at(first).report->lengths_of);
     return Notice{Code::invalid_usage, first,
                   fmt::format("{}: {}{}. What a rank sends to another must be what that one receives from it", call, pairs,
                               wrong > kDetailed ? fmt::format("; {} pairs in all", wrong) : "")};
   }
 
-  const OpenTransfer* other_end(std::int32_t rank, const OpenTransfer& mine) const {
+  const KnownTransfer* other_end(std::int32_t rank, const KnownTransfer& mine) const {
     if (mine.peer < 0 || mine.peer >= world() || !at(mine.peer).report) return nullptr;
-    for (const OpenTransfer& each : at(mine.peer).report->transfers)
+    for (const KnownTransfer& each : at(mine.peer).report->transfers)
       if (each.peer == rank && each.sending != mine.sending && each.sequence == mine.sequence) return &each;
     return nullptr;
   }
@@ -139,8 +139,8 @@ class Judgement {
     std::int32_t first = -1;
     for (std::int32_t a = 0; a < world(); ++a) {
       if (!at(a).report) continue;
-      for (const OpenTransfer& each : at(a).report->transfers) {
-        const OpenTransfer* other = each.sending ? other_end(a, each) : nullptr;
+      for (const KnownTransfer& each : at(a).report->transfers) {
+        const KnownTransfer* other = each.sending ? other_end(a, each) : nullptr;
         if (other == nullptr || other->bytes == each.bytes) continue;
         if (first < 0) first = a;
         if (++wrong <= kDetailed)
@@ -154,11 +154,15 @@ class Judgement {
                   pairs + ". The sends and receives between two ranks must pair up in order, with the same number of bytes"};
   }
 
+  static bool in_transfers(const Report& report) {
+    return std::any_of(report.transfers.begin(), report.transfers.end(), [](const KnownTransfer& each) { return each.open; });
+  }
+
   // The collective that the ranks inside are at; 0 if they are in transfers, or none is inside.
   std::uint64_t current() const {
     std::uint64_t sequence = 0;
     for (const Witness& each : all_)
-      if (each.report && !each.left && each.report->inside && each.report->transfers.empty())
+      if (each.report && !each.left && each.report->inside && !in_transfers(*each.report))
         sequence = std::max(sequence, last_call(each));
     return sequence;
   }
@@ -180,8 +184,8 @@ class Judgement {
     for (std::int32_t r = 0; r < world(); ++r) {
       const std::optional<Report>& report = at(r).report;
       if (!report || at(r).left) continue;
-      for (const OpenTransfer& each : report->transfers)
-        if (each.peer >= 0 && each.peer < world() && at(each.peer).left)
+      for (const KnownTransfer& each : report->transfers)
+        if (each.open && each.peer >= 0 && each.peer < world() && at(each.peer).left)
           return Notice{Code::invalid_usage, each.peer,
                         fmt::format("{} left the communicator, but {} waits for it: {} #{} of {}", describe(at(each.peer).who),
                                     describe(at(r).who), each.sending ? "send" : "recv", each.sequence,

@@ -121,10 +121,7 @@ Standing Execution::standing() const {
                                                     : "no room towards",
                                awaited.peer.value, over == nullptr ? "connecting" : over->transport());
   standing.waits_for = awaited.peer;
-  if (transferring_)
-    standing.transfers = transfers_.open();
-  else
-    standing.uneven = job_.call.uneven;
+  if (transferring_) standing.transfers = transfers_.open();
   return standing;
 }
 

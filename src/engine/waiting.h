@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/types.h"
-#include "engine/call.h"
 #include "engine/transfer.h"
 
 namespace shoal::engine {
@@ -22,8 +20,7 @@ struct Waiting {
 struct Standing {
   std::string doing;  // "all_reduce #88 of 1000 float32, sum: slice 3 of 16, nothing from rank 2"
   Rank waits_for{-1};
-  std::vector<Transfer> transfers;       // that have not ended
-  std::shared_ptr<const Uneven> uneven;  // of a call with blocks of different lengths
+  std::vector<Transfer> transfers;  // that have not ended
 };
 
 }  // namespace shoal::engine

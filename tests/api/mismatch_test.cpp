@@ -42,6 +42,17 @@ std::string expect(const Ended& ended, ncclResult_t code, const std::vector<std:
   return "";
 }
 
+// A communicator that is expected to fail.
+std::string with_doomed(const Ranks& ranks, const std::function<std::string(ncclComm_t)>& body) {
+  ncclComm_t comm = nullptr;
+  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+  std::string wrong = body(comm);
+  // The others still have to see why it failed, not that this rank aborted.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (std::string abort = testing::must(ncclCommAbort(comm), "abort"); wrong.empty()) wrong = abort;
+  return wrong;
+}
+
 struct Memory {
   std::vector<double> in = std::vector<double>(1 << 17, 1), out = std::vector<double>(1 << 17, -7);
 };
@@ -105,7 +116,7 @@ TEST_CASE("FC-06: one rank makes another call: all ranks are told which, and wha
     for (const char* transport : {"threads", "shm", "tcp"}) {
       INFO(one.what << " over " << transport);
       CHECK(testing::run_ranks(transport, 4, 60, [&](const Ranks& ranks) -> std::string {
-              return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+              return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
                 Memory memory;
                 const ncclResult_t result = (ranks.rank == kOdd ? one.odd : one.usual)(comm, memory);
                 std::string wrong = expect(outcome(comm, result), ncclInvalidUsage,
@@ -122,7 +133,7 @@ TEST_CASE("FC-06: lengths that all ranks must know alike, and lengths that only 
   for (const char* transport : {"threads", "shm", "tcp"}) {
     INFO(transport);
     CHECK(testing::run_ranks(transport, 4, 60, [](const Ranks& ranks) -> std::string {
-            return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+            return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
               const std::vector<std::size_t> counts = ranks.rank == kOdd ? std::vector<std::size_t>{1, 2, 3, 5}
                                                                          : std::vector<std::size_t>{1, 2, 3, 4};
               Memory memory;
@@ -133,7 +144,7 @@ TEST_CASE("FC-06: lengths that all ranks must know alike, and lengths that only 
             });
           }) == "");
     CHECK(testing::run_ranks(transport, 3, 60, [](const Ranks& ranks) -> std::string {
-            return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+            return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
               std::vector<std::size_t> sends(3, 2), receives(3, 2);
               if (ranks.rank == kOdd) sends[0] = 5;
               Memory memory;
@@ -153,7 +164,7 @@ TEST_CASE("FC-05: receiver and sender disagree on the size") {
     for (const char* transport : {"threads", "shm", "tcp"}) {
       INFO(sizes.sent << " sent, " << sizes.received << " received, over " << transport);
       CHECK(testing::run_ranks(transport, 2, 60, [&](const Ranks& ranks) -> std::string {
-              return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+              return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
                 std::vector<float> data(sizes.received + sizes.sent + 4, ranks.rank == 0 ? 1.0F : -7.0F);
                 const ncclResult_t result = ranks.rank == 0 ? ncclSend(data.data(), sizes.sent, ncclFloat, 1, comm, nullptr)
                                                             : ncclRecv(data.data(), sizes.received, ncclFloat, 0, comm, nullptr);
@@ -222,7 +233,7 @@ TEST_CASE("mismatch: transfers that nobody answers name who waits for whom") {
   variables.emplace_back("SHOAL_TIMEOUT_MS", "700");
   // A circle: everyone first receives from the next rank.
   CHECK(testing::as_processes(3, variables, 60, [](const Ranks& ranks) -> std::string {
-          return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+          return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
             float value = 0;
             const ncclResult_t result = ncclRecv(&value, 1, ncclFloat, (ranks.rank + 1) % 3, comm, nullptr);
             return expect(outcome(comm, result), ncclSystemError,
