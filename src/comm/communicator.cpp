@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "comm/process.h"
+#include "comm/watcher.h"
 #include "core/log.h"
+#include "core/path_pattern.h"
 
 namespace shoal::comm {
 namespace {
@@ -18,6 +20,20 @@ constexpr int kYields = 50;  // more do not make it faster, on 2 processors with
 int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
   return static_cast<int>(
       std::count_if(peers.begin(), peers.end(), [&](const auto& peer) { return peer.host_id == self.host_id; }));
+}
+
+DumpedOperation told(const Operation& operation, const TickScale& clock) {
+  const auto time = [&clock](std::uint64_t ticks) { return ticks == 0 ? 0 : clock.system_ns(ticks); };
+  const auto algorithms = algorithms::all();
+  const auto chosen = static_cast<std::size_t>(operation.algorithm);
+  return {.ticket = operation.ticket,
+          .sequence = operation.sequence,
+          .call = describe(operation),
+          .bytes = operation.bytes(),
+          .algorithm = operation.algorithm < 0 ? std::string() : std::string(algorithms[chosen].name),
+          .state = std::string(name_of(operation.state)),
+          .started_ns = time(operation.started),
+          .ended_ns = time(operation.ended)};
 }
 
 }  // namespace
@@ -87,7 +103,17 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   sends_.resize(static_cast<std::size_t>(world_.value));
   receives_.resize(static_cast<std::size_t>(world_.value));
   plan_waiting(environment);
-  agreement_.control->listen({.answer = [this] { return report(); }, .news = [this] { endpoint_.doorbell->ring(); }, .dump = {}});
+  if (!environment.dump.empty()) {
+    dump_path_ = expand_path(environment.dump, rank().value);
+    dump_on_signal();
+  }
+  if (!environment.trace.empty()) {
+    Result<std::unique_ptr<Trace>> trace = Trace::open(expand_path(environment.trace, rank().value), endpoint_.self);
+    if (!trace.is_ok()) return trace.status();
+    trace_ = trace.take();
+  }
+  agreement_.control->listen(
+      {.answer = [this] { return report(); }, .news = [this] { endpoint_.doorbell->ring(); }, .dump = [this] { write_dump(); }});
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
             endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
             processors_shared(agreement_.peers, endpoint_.self), encode(settings_));
@@ -157,8 +183,7 @@ void Communicator::issue(Exchange& exchange) {
     bytes += each.size.value;
     transfers_[transfers_issued_++ % kKeptTransfers] = {each.peer.value, each.sending, each.sequence, each.size.value, false};
   }
-  recorder_.issue(
-      {.ticket = exchange.ticket, .root = static_cast<std::int32_t>(exchange.transfers.size()), .count = bytes});
+  recorder_.issue({.ticket = exchange.ticket, .root = static_cast<std::int32_t>(exchange.transfers.size()), .count = bytes});
 }
 
 engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute) {
@@ -239,7 +264,9 @@ Status Communicator::start(const engine::Call& call) {
 Status Communicator::conclude(engine::Driven& driven) {
   Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
   const std::uint64_t ticket = completed_.load(std::memory_order_relaxed) + 1;
-  recorder_.end(ticket, result.is_ok(), driven.execution->is_long());
+  recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
+  if (trace_ != nullptr)
+    if (const std::optional<Operation> ended = recorder_.find(ticket)) trace_->add(told(*ended, TickScale::now()));
   if (running_ != 0 && result.is_ok()) finished_.store(running_, std::memory_order_relaxed);
   completed_.store(ticket, std::memory_order_release);
   if (queueing_.load() > 0) {
@@ -289,6 +316,7 @@ Status Communicator::note_failure(const Status& why) {
   failure_ = why;
   failed_.store(true, std::memory_order_release);
   log::warn(rank().value, "{}", failure_.text());
+  write_dump();
   if (!aborted_.load()) agreement_.control->announce_failure(failure_);
   return failure_;
 }
@@ -313,9 +341,7 @@ Status Communicator::look() {
   return agreement_.control->progress();
 }
 
-bool Communicator::has_news() const {
-  return aborted_.load(std::memory_order_relaxed) || agreement_.control->has_news();
-}
+bool Communicator::has_news() const { return aborted_.load(std::memory_order_relaxed) || agreement_.control->has_news(); }
 
 link::Wakeup Communicator::wakeup() const { return agreement_.control->wakeup(); }
 
@@ -327,6 +353,29 @@ void Communicator::note(const engine::Standing& standing, std::chrono::nanosecon
 void Communicator::raise(engine::Trouble trouble, const Status& own) {
   constexpr Alarm kAlarms[] = {Alarm::slow, Alarm::mismatch, Alarm::broken, Alarm::timeout};
   agreement_.control->raise_alarm(kAlarms[static_cast<std::size_t>(trouble)], own);
+}
+
+Dump Communicator::dump() const {
+  Dump dump{.who = endpoint_.self,
+            .world = world_.value,
+            .communicator = endpoint_.communicator,
+            .written_ns = 0,
+            .failure = {},
+            .report = report(),
+            .operations = {}};
+  const TickScale clock = TickScale::now();
+  dump.written_ns = clock.system_ns(ticks_now());
+  for (const Operation& each : recorder_.newest(FlightRecorder::kKept)) dump.operations.push_back(told(each, clock));
+  return dump;
+}
+
+// Under failure_mutex_, or on the watcher's thread.
+void Communicator::write_dump() const {
+  if (dump_path_.empty()) return;
+  Dump picture = dump();
+  if (failed_.load(std::memory_order_acquire)) picture.failure = failure_.text();
+  if (const Status written = comm::write_dump(dump_path_, picture); !written.is_ok())
+    log::warn(rank().value, "SHOAL_DUMP: {}", written.text());
 }
 
 // On the watcher's thread, or whoever else reads the control plane.

@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "comm/bootstrap.h"
+#include "comm/dump.h"
 #include "comm/exact_call.h"
 #include "comm/flight_recorder.h"
 #include "comm/selection.h"
 #include "comm/settings.h"
+#include "comm/trace.h"
 #include "engine/drive.h"
 #include "link/switchboard.h"
 #include "transports/transports.h"
@@ -78,8 +80,8 @@ class Communicator final : private engine::Watch, public engine::Refill {
   // Ok, or the first failure, for good. Also hears of other ranks' failures.
   Status failure();
 
-  // What this rank has run last. Any thread.
-  const FlightRecorder& flight_recorder() const { return recorder_; }
+  // A picture of this rank's communicator: what it does and what it has run last. Any thread.
+  Dump dump() const;
 
  private:
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
@@ -101,6 +103,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   void note(const engine::Standing& standing, std::chrono::nanoseconds unmoved) override;
   void raise(engine::Trouble trouble, const Status& own) override;
   Report report() const;
+  void write_dump() const;
 
   World world_;
   std::optional<link::DoorbellPage> doorbell_;
@@ -126,6 +129,8 @@ class Communicator final : private engine::Watch, public engine::Refill {
   std::condition_variable turn_;
 
   FlightRecorder recorder_;
+  std::string dump_path_;         // empty: none is written
+  std::unique_ptr<Trace> trace_;  // null: none; whoever runs a call adds to it
   struct Noted {
     engine::Standing standing;
     std::uint64_t ticket = 0;  // of the call

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -46,10 +46,7 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher() {
     if (!thread_.joinable()) return;
-    signal_event.store(-1);
-    ending_.store(true);
-    ring(event_.get());
-    thread_.join();
+    stop_thread().join();
   }
 
   Status add(Watched& watched) {
@@ -60,19 +57,29 @@ class Watcher {
     return {};
   }
   void remove(Watched& watched) {
-    const std::scoped_lock lock(mutex_);
-    std::erase(watched_, &watched);
+    std::thread last;
+    {
+      const std::scoped_lock lock(mutex_);
+      std::erase(watched_, &watched);
+      if (!thread_.joinable()) return;
+      if (watched_.empty())
+        last = stop_thread();
+      else
+        ring(event_.get());  // a connection ends for its peer only when nobody polls it any more
+    }
+    if (last.joinable()) last.join();
   }
   void look_again() { ring(event_.get()); }
 
  private:
   Status start() {
     if (thread_.joinable()) return {};
-    event_ = link::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!event_.is_open()) event_ = link::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!event_.is_open()) return fail(Code::system_error, "eventfd: {}", errno_text(errno));
     try {
       const SignalsBlocked blocked;
-      thread_ = std::thread([this] { run(); });
+      ending_ = std::make_shared<std::atomic<bool>>(false);
+      thread_ = std::thread([this, ending = ending_] { run(*ending); });
     } catch (const std::system_error& error) {
       return fail(Code::system_error, "starting the thread that watches the control planes: {}", error.what());
     }
@@ -80,47 +87,54 @@ class Watcher {
     return {};
   }
 
-  void run() {
+  // What is returned ends by itself.
+  std::thread stop_thread() {
+    signal_event.store(-1);
+    ending_->store(true);
+    ring(event_.get());
+    return std::move(thread_);
+  }
+
+  void run(const std::atomic<bool>& ending) {
     (void)pthread_setname_np(pthread_self(), "shoal-watch");
-    while (!ending_.load()) {
-      collect();
-      (void)poll(polled_.data(), polled_.size(), -1);
-      std::array<std::uint64_t, 1> rung{};
-      if (polled_.front().revents != 0) (void)!read(event_.get(), rung.data(), sizeof rung);
-      serve();
+    std::vector<Watched*> served;
+    std::vector<pollfd> polled;
+    while (!ending.load()) {
+      collect(served, polled);
+      (void)poll(polled.data(), polled.size(), -1);
+      std::uint64_t rung = 0;
+      if (polled.front().revents != 0 && !ending.load()) (void)!read(event_.get(), &rung, sizeof rung);
+      serve(served, polled);
     }
   }
 
-  void collect() {
-    polled_.assign(1, {event_.get(), POLLIN, 0});
+  void collect(std::vector<Watched*>& served, std::vector<pollfd>& polled) {
     const std::scoped_lock lock(mutex_);
-    served_ = watched_;
-    for (const Watched* each : served_) {
+    polled.assign(1, {event_.get(), POLLIN, 0});
+    served = watched_;
+    for (const Watched* each : served) {
       const link::Wakeup wakeup = each->wakeup();
-      polled_.push_back({wakeup.descriptor, wakeup.events, 0});
+      polled.push_back({wakeup.descriptor, wakeup.events, 0});
     }
   }
 
   // Whoever is removed meanwhile waits for the lock, so nobody is served after unwatch.
-  void serve() {
+  void serve(const std::vector<Watched*>& served, const std::vector<pollfd>& polled) {
     const std::scoped_lock lock(mutex_);
     const bool dumping = dump_wanted.exchange(false, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < served_.size(); ++i) {
-      if (polled_[i + 1].revents == 0 && !dumping) continue;
-      if (std::find(watched_.begin(), watched_.end(), served_[i]) == watched_.end()) continue;
-      if (polled_[i + 1].revents != 0) served_[i]->serve();
-      if (dumping) served_[i]->dump();
+    for (std::size_t i = 0; i < served.size(); ++i) {
+      if (polled[i + 1].revents == 0 && !dumping) continue;
+      if (std::find(watched_.begin(), watched_.end(), served[i]) == watched_.end()) continue;
+      if (polled[i + 1].revents != 0) served[i]->serve();
+      if (dumping) served[i]->dump();
     }
   }
 
-  link::Descriptor event_;
-  std::atomic<bool> ending_{false};
-  std::mutex mutex_;  // also held while somebody is served
-  std::vector<Watched*> watched_;  // under mutex_
-  // The thread's own.
-  std::vector<Watched*> served_;
-  std::vector<pollfd> polled_;
-  std::thread thread_;  // started under mutex_
+  std::mutex mutex_;                           // also held while somebody is served
+  link::Descriptor event_;                     // opened once, under mutex_
+  std::vector<Watched*> watched_;              // under mutex_
+  std::thread thread_;                         // there while somebody is watched; under mutex_
+  std::shared_ptr<std::atomic<bool>> ending_;  // of that thread; under mutex_
 };
 
 PerProcess<Watcher>& watchers() {

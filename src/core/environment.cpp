@@ -164,6 +164,8 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.word("NCCL_DEBUG", kLevels, "VERSION, WARN, INFO or TRACE", e.debug);
   if (e.debug == "ABORT") e.debug = "INFO";  // NCCL's ABORT also ends the process, which a library must not
   reader.text("NCCL_DEBUG_FILE", e.debug_file);
+  reader.text("SHOAL_DUMP", e.dump);
+  reader.text("SHOAL_TRACE", e.trace);
   read_network(reader, e);
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);

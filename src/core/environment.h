@@ -20,6 +20,10 @@ struct Environment {
   std::string debug =
       "";  // NCCL_DEBUG: VERSION, WARN, INFO, TRACE (any case; kept in capitals); empty: errors only reach ncclGetLastError
   std::string debug_file = "";  // NCCL_DEBUG_FILE: path, %h host, %p pid, %% percent; empty: standard output
+  // SHOAL_DUMP: file that a communicator writes its last operations to, as JSON, when it fails or the process gets SIGUSR2; %h
+  // host, %p pid, %r rank, %% percent; ".<rank>" is added where neither %r nor %p is in it. Empty: none
+  std::string dump = "";
+  std::string trace = "";  // SHOAL_TRACE: file for a trace that Perfetto loads; as SHOAL_DUMP
   // ---- network
   std::string socket_ifname = "";  // NCCL_SOCKET_IFNAME: [^][=]name,name...: prefixes, exact names after =, excluded after ^
   std::string socket_family = "";  // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6; empty: both

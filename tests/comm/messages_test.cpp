@@ -14,6 +14,12 @@ std::vector<Message> examples() {
   for (int rank = 0; rank < 3; ++rank) table.peers.push_back(testing::identity(rank));
   table.settings = std::string("set\0tings", 9);
   table.root_rank = 1;
+  Report report{.inquiry = 7, .finished = 9, .inside = true, .since_ms = 1500, .doing = "all_reduce #10", .waits_for = 3};
+  report.calls = {{9, "all_reduce #9 of 5 int8, sum"}, {10, "all_reduce #10 of 5 int8, sum"}};
+  report.transfers = {{1, true, 2, 80, true}, {0, false, 1, 0, false}};
+  report.lengths_of = 3;
+  report.sends = {1, 2, 3};
+  report.receives = {4, 5, 6};
   return {Record{"0.1.0", World{7}, testing::identity(6), "", true},
           Record{"0.1.0", World{-7}, testing::identity(-1), std::string(1000, 's'), false},
           table,
@@ -21,7 +27,12 @@ std::vector<Message> examples() {
           Notice{Code::timeout, -1, ""},
           GaveUp{123'456'789'012},
           Abort{},
-          Bye{}};
+          Bye{},
+          Bye{88},
+          Alarmed{Alarm::timeout, {Code::timeout, 1, "nothing from rank 1 for 5 s"}},
+          Inquiry{7},
+          Report{},
+          report};
 }
 
 TEST_CASE("messages: what is encoded is decoded to the same bytes") {

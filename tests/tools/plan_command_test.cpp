@@ -69,8 +69,8 @@ TEST_CASE("help goes to standard output with exit code 0") {
 
 TEST_CASE("a bad argument is one line that names it, with exit code 2") {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "no command: list, show, check, simulate, compare or explain"},
-      {"draw", "draw: is no command: list, show, check, simulate, compare or explain"},
+      {"", "no command: list, show, check, simulate, compare, explain or desync"},
+      {"draw", "draw: is no command: list, show, check, simulate, compare, explain or desync"},
       {"show", "COLLECTIVE is missing: one of all_reduce"},
       {"show nosuch", "COLLECTIVE nosuch: is no collective: all_reduce, reduce"},
       {"show all_reduce", "--algorithm is missing: all_reduce has ring, recursive_doubling"},

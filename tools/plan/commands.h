@@ -23,5 +23,6 @@ Ending check(const Words& words);
 Ending simulate(const Words& words);
 Ending compare(const Words& words);
 Ending explain(const Words& words);
+Ending desync(const Words& words);
 
 }  // namespace shoal::plan_tool

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"simulate", "how long a collective takes on a cluster, and why", simulate},
     {"compare", "predicted times of algorithms side by side; the course's table", compare},
     {"explain", "which algorithm wins a call, and why the others do not", explain},
+    {"desync", "who is where, and who is to blame, from the ranks' dumps", desync},
 };
 
 std::string help() {
@@ -35,18 +36,19 @@ std::string help() {
          "  shoal-plan show all_reduce --algorithm ring --world 4 --svg ring.svg\n"
          "  shoal-plan simulate all_reduce --algorithm ring --world 16384 --bytes 1G\n"
          "  shoal-plan compare all_reduce --world 64 --sizes 1K:1G:4\n"
-         "  shoal-plan check --all\n\nExit codes: 0 success, 1 a check failed, 2 a bad argument.\n";
+         "  shoal-plan check --all\n"
+         "  shoal-plan desync dump.0 dump.1 dump.2\n\nExit codes: 0 success, 1 a check failed, 2 a bad argument.\n";
 }
 
 Ending run(const Words& words) {
-  if (words.empty()) return {kUsage, "no command: list, show, check, simulate, compare or explain"};
+  if (words.empty()) return {kUsage, "no command: list, show, check, simulate, compare, explain or desync"};
   if (words[0] == "-h" || words[0] == "--help") {
     std::fputs(help().c_str(), stdout);
     return {};
   }
   for (const Command& each : kCommands)
     if (each.name == words[0]) return each.run({words.begin() + 1, words.end()});
-  return {kUsage, words[0] + ": is no command: list, show, check, simulate, compare or explain"};
+  return {kUsage, words[0] + ": is no command: list, show, check, simulate, compare, explain or desync"};
 }
 
 }  // namespace
