@@ -112,8 +112,9 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
     if (!trace.is_ok()) return trace.status();
     trace_ = trace.take();
   }
-  agreement_.control->listen(
-      {.answer = [this] { return report(); }, .news = [this] { endpoint_.doorbell->ring(); }, .dump = [this] { write_dump(); }});
+  agreement_.control->listen({.answer = [this](std::uint64_t sequence) { return report(sequence); },
+                              .news = [this] { endpoint_.doorbell->ring(); },
+                              .dump = [this] { write_dump(); }});
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
             endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
             processors_shared(agreement_.peers, endpoint_.self), encode(settings_));
@@ -352,7 +353,7 @@ void Communicator::note(const engine::Standing& standing, std::chrono::nanosecon
 
 void Communicator::raise(engine::Trouble trouble, const Status& own) {
   constexpr Alarm kAlarms[] = {Alarm::slow, Alarm::mismatch, Alarm::broken, Alarm::timeout};
-  agreement_.control->raise_alarm(kAlarms[static_cast<std::size_t>(trouble)], own);
+  agreement_.control->raise_alarm(kAlarms[static_cast<std::size_t>(trouble)], running_, own);
 }
 
 Dump Communicator::dump() const {
@@ -361,7 +362,7 @@ Dump Communicator::dump() const {
             .communicator = endpoint_.communicator,
             .written_ns = 0,
             .failure = {},
-            .report = report(),
+            .report = report(0),
             .operations = {}};
   const TickScale clock = TickScale::now();
   dump.written_ns = clock.system_ns(ticks_now());
@@ -379,15 +380,15 @@ void Communicator::write_dump() const {
 }
 
 // On the watcher's thread, or whoever else reads the control plane.
-Report Communicator::report() const {
+Report Communicator::report(std::uint64_t sequence) const {
   Report report;
-  std::vector<Operation> operations = recorder_.newest(2 * Report::kMaxCalls);
+  std::vector<Operation> operations = recorder_.newest(FlightRecorder::kKept);
   std::erase_if(operations, [](const Operation& each) { return each.state == Operation::State::issued; });
   const TickScale clock = TickScale::now();
-  for (const Operation& each : operations)
-    if (!each.is_transfers()) report.calls.push_back({each.sequence, describe(each)});
-  if (report.calls.size() > Report::kMaxCalls)
-    report.calls.erase(report.calls.begin(), report.calls.end() - static_cast<std::ptrdiff_t>(Report::kMaxCalls));
+  const std::size_t begin = operations.size() - std::min(operations.size(), Report::kMaxCalls - 1);
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    if (const Operation& each = operations[i]; !each.is_transfers() && (i >= begin || each.sequence == sequence))
+      report.calls.push_back({each.sequence, describe(each)});
   if (operations.empty()) return report;
   const std::lock_guard lock(noted_mutex_);
   for (std::size_t i = 0; i < std::min(transfers_issued_, kKeptTransfers); ++i) report.transfers.push_back(transfers_[i]);

@@ -102,7 +102,8 @@ class Communicator final : private engine::Watch, public engine::Refill {
   link::Wakeup wakeup() const override;
   void note(const engine::Standing& standing, std::chrono::nanoseconds unmoved) override;
   void raise(engine::Trouble trouble, const Status& own) override;
-  Report report() const;
+  Status unanswered(const Status& own) override { return agreement_.control->unanswered(own); }
+  Report report(std::uint64_t sequence) const;
   void write_dump() const;
 
   World world_;

@@ -23,8 +23,11 @@ class Control {
   virtual void announce_failure(const Status& why) = 0;
   virtual void announce_abort() = 0;
   // Something is wrong: asks the root to hear all ranks. If somebody is to blame, progress will say so, on all ranks alike;
-  // `own` is what this rank says if nobody knows better. As announce_failure.
-  virtual void raise_alarm(Alarm alarm, const Status& own) = 0;
+  // `sequence` is the collective's that it is in (0: transfers), `own` what this rank says if nobody knows better. As
+  // announce_failure.
+  virtual void raise_alarm(Alarm alarm, std::uint64_t sequence, const Status& own) = 0;
+  // What to say when no answer came: the root itself may be the culprit.
+  virtual Status unanswered(const Status& own) const = 0;
   // This rank leaves in order, after so many collectives: its connection may now close without alarm.
   virtual void bye(std::uint64_t finished = 0) = 0;
   virtual link::Wakeup wakeup() const = 0;
@@ -34,7 +37,7 @@ class Control {
   // Until the connection's end: `answer` gives this rank's report when the root asks, `news` is called when a failure has come,
   // `dump` when the user wants to see everything. On the watcher's thread or in progress(); they must not call this object.
   struct Listener {
-    std::function<Report()> answer;
+    std::function<Report(std::uint64_t sequence)> answer;
     std::function<void()> news;
     std::function<void()> dump;
   };

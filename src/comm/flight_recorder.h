@@ -28,12 +28,12 @@ struct Operation {
   ReduceOp op = ReduceOp::sum;
   engine::Numerics numerics = engine::Numerics::fast;
   State state = State::issued;
-  std::int16_t algorithm = -1;    // place in the table of algorithms; -1: not chosen yet
-  std::int32_t root = 0;          // of transfers: how many they are
-  std::uint64_t count = 0;        // elements, as engine::Call; of transfers: bytes
-  std::uint64_t lengths = 0;      // all_gather_v: a digest of the lengths
-  std::uint64_t started = 0;      // ticks; 0: not yet
-  std::uint64_t ended = 0;        // ticks; 0: not yet, or (if it is over) not measured, for it was small
+  std::int16_t algorithm = -1;  // place in the table of algorithms; -1: not chosen yet
+  std::int32_t root = 0;        // of transfers: how many they are
+  std::uint64_t count = 0;      // elements, as engine::Call; of transfers: bytes
+  std::uint64_t lengths = 0;    // all_gather_v: a digest of the lengths
+  std::uint64_t started = 0;    // ticks; 0: not yet
+  std::uint64_t ended = 0;      // ticks; 0: not yet, or (if it is over) not measured, for it was small
   bool is_transfers() const { return sequence == 0; }
   std::uint64_t bytes() const { return is_transfers() ? count : count * element_bytes(type); }
 };
@@ -67,7 +67,7 @@ class FlightRecorder {
   struct alignas(64) Slot {
     std::atomic<std::uint64_t> ticket{0};
     std::atomic<std::uint64_t> sequence{0};
-    std::atomic<std::uint64_t> what{0};    // collective, type, op, numerics, root
+    std::atomic<std::uint64_t> what{0};  // collective, type, op, numerics, root
     std::atomic<std::uint64_t> count{0};
     std::atomic<std::uint64_t> lengths{0};
     std::atomic<std::uint64_t> started{0};

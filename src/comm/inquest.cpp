@@ -13,6 +13,7 @@ bool Inquest::raise(const Alarmed& alarmed, std::int32_t accuser, Clock::time_po
   }
   alarm_ = raised;
   ++number_;
+  sequence_ = alarmed.sequence;
   deadline_ = now + kAnswerTime;
   return true;
 }

@@ -21,7 +21,7 @@ class Inquest {
 
   // True: ask everybody with `inquiry()`. False: this alarm joined the inquiry that is under way.
   bool raise(const Alarmed& alarmed, std::int32_t accuser, Clock::time_point now);
-  Inquiry inquiry() const { return {number_}; }
+  Inquiry inquiry() const { return {number_, sequence_}; }
 
   void answer(std::int32_t rank, Report report);
   // A rank left in order; it counts as heard, now and in later inquiries.
@@ -51,6 +51,7 @@ class Inquest {
   std::vector<Witness> hear(const std::vector<link::PeerIdentity>& peers) const;
 
   std::uint32_t number_ = 0;
+  std::uint64_t sequence_ = 0;
   std::optional<Raised> alarm_;  // the gravest of this inquiry
   Clock::time_point deadline_;
   std::map<std::int32_t, Report> reports_;

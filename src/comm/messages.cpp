@@ -12,7 +12,17 @@ namespace shoal::comm {
 namespace {
 
 // The first byte of a message.
-enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6, alarmed = 7, inquiry = 8, report = 9 };
+enum class Kind : std::uint8_t {
+  record = 1,
+  table = 2,
+  notice = 3,
+  gave_up = 4,
+  abort = 5,
+  bye = 6,
+  alarmed = 7,
+  inquiry = 8,
+  report = 9
+};
 
 std::string_view cut(std::string_view text, std::size_t longest) { return text.substr(0, std::min(text.size(), longest)); }
 
@@ -156,11 +166,13 @@ struct Encoder {
   void operator()(const Alarmed& alarmed) {
     kind(Kind::alarmed);
     out.number(static_cast<std::uint8_t>(alarmed.alarm));
+    out.number(alarmed.sequence);
     body(alarmed.own);
   }
   void operator()(const Inquiry& inquiry) {
     kind(Kind::inquiry);
     out.number(inquiry.number);
+    out.number(inquiry.sequence);
   }
   void operator()(const Report& report) {
     kind(Kind::report);
@@ -218,10 +230,18 @@ std::optional<Alarmed> read_alarmed(ByteReader& from) {
   const auto alarm = from.number<std::uint8_t>();
   if (alarm > static_cast<std::uint8_t>(Alarm::timeout)) return std::nullopt;
   alarmed.alarm = static_cast<Alarm>(alarm);
+  alarmed.sequence = from.number<std::uint64_t>();
   std::optional<Notice> own = read_notice(from);
   if (!own) return std::nullopt;
   alarmed.own = *std::move(own);
   return alarmed;
+}
+
+Inquiry read_inquiry(ByteReader& from) {
+  Inquiry inquiry;
+  inquiry.number = from.number<std::uint32_t>();
+  inquiry.sequence = from.number<std::uint64_t>();
+  return inquiry;
 }
 
 std::optional<Message> read_message(ByteReader& from) {
@@ -233,7 +253,7 @@ std::optional<Message> read_message(ByteReader& from) {
     case Kind::abort: return Abort{};
     case Kind::bye: return Bye{from.number<std::uint64_t>()};
     case Kind::alarmed: return read_alarmed(from);
-    case Kind::inquiry: return Inquiry{from.number<std::uint32_t>()};
+    case Kind::inquiry: return read_inquiry(from);
     case Kind::report: return read_report(from);
   }
   return std::nullopt;

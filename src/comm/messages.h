@@ -57,11 +57,13 @@ struct Bye {
 // A rank asks the root to find out what is wrong.
 struct Alarmed {
   Alarm alarm = Alarm::slow;
-  Notice own;  // what the rank says if nobody knows better; it stands if nobody is to blame
+  std::uint64_t sequence = 0;  // of the collective that the rank is in; 0: transfers
+  Notice own;                  // what the rank says if nobody knows better; it stands if nobody is to blame
 };
 // The root asks every rank for a report.
 struct Inquiry {
   std::uint32_t number = 0;
+  std::uint64_t sequence = 0;  // a collective that the report should cover if the rank still remembers it
 };
 
 using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye, Alarmed, Inquiry, Report>;

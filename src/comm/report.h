@@ -37,13 +37,13 @@ struct Report {
   static constexpr std::size_t kMaxCalls = 16, kMaxTransfers = 128, kMaxCallText = 160, kMaxDoing = 400;
   static constexpr std::size_t kMaxLengths = 4096;  // ranks; of larger worlds' all_to_all_v no lengths are told
 
-  std::uint32_t inquiry = 0;       // the answer to which
-  std::vector<CalledOnce> calls;   // the last collectives that were begun, oldest first
-  std::uint64_t finished = 0;      // collectives that have ended
-  bool inside = false;             // a call is running
-  std::uint64_t since_ms = 0;      // inside: nothing has moved for so long; else: so long since the last call began
-  std::string doing;               // inside: "all_reduce #88 ...: slice 3 of 16, waiting for rank 2"
-  std::int32_t waits_for = -1;     // rank; -1: nobody
+  std::uint32_t inquiry = 0;             // the answer to which
+  std::vector<CalledOnce> calls;         // the last collectives that were begun, oldest first
+  std::uint64_t finished = 0;            // collectives that have ended
+  bool inside = false;                   // a call is running
+  std::uint64_t since_ms = 0;            // inside: nothing has moved for so long; else: so long since the last call began
+  std::string doing;                     // inside: "all_reduce #88 ...: slice 3 of 16, waiting for rank 2"
+  std::int32_t waits_for = -1;           // rank; -1: nobody
   std::vector<KnownTransfer> transfers;  // the open ones first
   // The last all_to_all_v that was begun (0: none), and its elements to and from every rank.
   std::uint64_t lengths_of = 0;

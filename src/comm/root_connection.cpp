@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/condition.h"
+
 namespace shoal::comm {
 namespace {
 
@@ -56,7 +58,20 @@ void RootConnection::announce_failure(const Status& why) {
   if (!why.is_ok()) say(to_notice(why));
 }
 
-void RootConnection::raise_alarm(Alarm alarm, const Status& own) { say(Alarmed{alarm, to_notice(own)}); }
+void RootConnection::raise_alarm(Alarm alarm, std::uint64_t sequence, const Status& own) {
+  say(Alarmed{alarm, sequence, to_notice(own)});
+}
+
+Status RootConnection::unanswered(const Status& own) const {
+  const std::scoped_lock lock(mutex_);
+  if (root_left_ || !failure_.is_ok()) return own;
+  const std::string who = root_ ? describe(*root_) + ", where the root service is," : "the process that made the unique id";
+  const std::string condition = root_ ? condition_of_process(root_->pid) : std::string();
+  return {Code::remote_error,
+          fmt::format("{} does not answer: {}; here: {}", who,
+                      condition.empty() ? "it is stopped or cut off from the network, or this rank is" : condition, own.text()),
+          root_ ? std::optional(root_->rank) : std::nullopt};
+}
 
 void RootConnection::announce_abort() { say(Abort{}); }
 
@@ -107,7 +122,7 @@ void RootConnection::hear(const Message& message) {
   if (const auto* notice = std::get_if<Notice>(&message)) {
     fail_with(to_status(*notice));
   } else if (const auto* inquiry = std::get_if<Inquiry>(&message)) {
-    Report report = listener_.answer ? listener_.answer() : Report();
+    Report report = listener_.answer ? listener_.answer(inquiry->sequence) : Report();
     report.inquiry = inquiry->number;
     channel_.send(report);
   } else if (std::holds_alternative<Bye>(message)) {

@@ -27,7 +27,8 @@ class RootConnection final : public Control, private Watched {
   Status progress() override;
   void announce_failure(const Status& why) override;
   void announce_abort() override;
-  void raise_alarm(Alarm alarm, const Status& own) override;
+  void raise_alarm(Alarm alarm, std::uint64_t sequence, const Status& own) override;
+  Status unanswered(const Status& own) const override;
   void bye(std::uint64_t finished) override;
   link::Wakeup wakeup() const override;
   bool has_news() const override { return has_failed_.load(std::memory_order_acquire); }

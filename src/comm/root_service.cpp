@@ -261,7 +261,7 @@ void RootService::on(Member& member, const Abort&) {
 
 void RootService::on(Member& member, const Alarmed& alarmed) {
   if (!complete_ || failure_) return;
-  const Alarmed raised{alarmed.alarm, relayed(*member.who, alarmed.own)};
+  const Alarmed raised{alarmed.alarm, alarmed.sequence, relayed(*member.who, alarmed.own)};
   if (!inquest_.raise(raised, member.who->rank.value, Clock::now())) return;
   for (Member& each : members_)
     if (each.who && !each.left && !each.gone) each.channel.send(inquest_.inquiry());

@@ -174,9 +174,8 @@ class Judgement {
 
   std::optional<Notice> left_too_early() const {
     const std::uint64_t sequence = current();
-    const Ranks early = ranks_where([&](const Witness& w) {
-      return w.left && sequence > 0 && w.report && w.report->finished < sequence;
-    });
+    const Ranks early =
+        ranks_where([&](const Witness& w) { return w.left && sequence > 0 && w.report && w.report->finished < sequence; });
     if (!early.empty())
       return Notice{Code::invalid_usage, early.front(),
                     fmt::format("{} left the communicator after {}, but the others are at {}", names(early),
@@ -186,10 +185,10 @@ class Judgement {
       if (!report || at(r).left) continue;
       for (const KnownTransfer& each : report->transfers)
         if (each.open && each.peer >= 0 && each.peer < world() && at(each.peer).left)
-          return Notice{Code::invalid_usage, each.peer,
-                        fmt::format("{} left the communicator, but {} waits for it: {} #{} of {}", describe(at(each.peer).who),
-                                    describe(at(r).who), each.sending ? "send" : "recv", each.sequence,
-                                    counted(each.bytes, "byte"))};
+          return Notice{
+              Code::invalid_usage, each.peer,
+              fmt::format("{} left the communicator, but {} waits for it: {} #{} of {}", describe(at(each.peer).who),
+                          describe(at(r).who), each.sending ? "send" : "recv", each.sequence, counted(each.bytes, "byte"))};
     }
     return std::nullopt;
   }

@@ -111,7 +111,7 @@ Status link_health(const Driven& call) {
 // Why this call must end, if it must.
 Status trouble(Driven& call, Clock::time_point now) {
   if (Status s = call.watch->look(); !s.is_ok()) return in_context(s, call);
-  if (!call.held.is_ok()) return now - call.held_since >= kVerdictTime ? call.held : Status();
+  if (!call.held.is_ok()) return now - call.held_since >= kVerdictTime ? call.watch->unanswered(call.held) : Status();
   const auto unmoved = now - call.last_move;
   if (Status health = link_health(call); !health.is_ok()) {
     call.watch->note(call.execution->standing(), unmoved);
@@ -185,9 +185,8 @@ class Drive {
     auto now = Clock::now();
     for (Driven& call : calls_) note_moves(call, now);
     if (next_look_ == Clock::time_point{}) next_look_ = now + kLookEvery;
-    sleep_until_news(calls_, std::max<std::chrono::nanoseconds>(next_look_ - now, 1us), [this] {
-      return !advance_all() && open_ > 0 && !has_news();
-    });
+    sleep_until_news(calls_, std::max<std::chrono::nanoseconds>(next_look_ - now, 1us),
+                     [this] { return !advance_all() && open_ > 0 && !has_news(); });
     now = Clock::now();
     if (now < next_look_ && !has_news()) return;
     next_look_ = now + kLookEvery;
@@ -208,8 +207,7 @@ class Drive {
   }
 
   bool has_news() const {
-    return std::any_of(calls_.begin(), calls_.end(),
-                       [](const Driven& call) { return !call.finished && call.watch->has_news(); });
+    return std::any_of(calls_.begin(), calls_.end(), [](const Driven& call) { return !call.finished && call.watch->has_news(); });
   }
 
   std::span<Driven> calls_;

@@ -36,6 +36,8 @@ class Watch {
   virtual void note(const Standing& standing, std::chrono::nanoseconds unmoved) = 0;
   // All ranks should be heard: if somebody is to blame, look() will soon say so. `own` is what is known here.
   virtual void raise(Trouble trouble, const Status& own) = 0;
+  // What to end the call with when nobody said so in time.
+  virtual Status unanswered(const Status& own) = 0;
 };
 
 struct WaitPolicy {

@@ -29,8 +29,8 @@ std::vector<Message> examples() {
           Abort{},
           Bye{},
           Bye{88},
-          Alarmed{Alarm::timeout, {Code::timeout, 1, "nothing from rank 1 for 5 s"}},
-          Inquiry{7},
+          Alarmed{Alarm::timeout, 10, {Code::timeout, 1, "nothing from rank 1 for 5 s"}},
+          Inquiry{7, 10},
           Report{},
           report};
 }

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// fault_matrix [--quick]: every fault in every phase over every transport, as one table. A cell says how many milliseconds after
+// the fault the last of the other ranks had an error that names the culprit; anything else fails the program.
+#include <nccl.h>
+#include <sched.h>
+#include <shoal/shoal.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/ranks.h"
+
+namespace {
+
+using testing::Ranks;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr int kWorld = 4;
+constexpr int kDeadline_ms = 600;
+constexpr int kBound_ms = 6000;  // generous: the machine may be busy
+constexpr std::size_t kCount = 30'000;
+
+enum class Fault { killed, exits, stopped, cut_off, never_arrives, absent, leaves, aborts, other_call };
+struct FaultRow {
+  Fault fault;
+  const char* name;
+  int culprit;
+};
+constexpr FaultRow kFaults[] = {
+    {Fault::killed, "killed (SIGKILL)", 2},
+    {Fault::killed, "root killed", 0},
+    {Fault::exits, "exits without goodbye", 2},
+    {Fault::stopped, "stopped (SIGSTOP)", 2},
+    {Fault::stopped, "root stopped", 0},
+    {Fault::cut_off, "cut off (link down)", 2},
+    {Fault::never_arrives, "never arrives", 2},
+    {Fault::absent, "makes no more calls", 2},
+    {Fault::leaves, "leaves in order, too early", 2},
+    {Fault::aborts, "aborts", 2},
+    {Fault::other_call, "makes another call", 2},
+};
+
+constexpr const char* kPhases[] = {"init",           "all_reduce",   "reduce",   "broadcast", "all_gather",
+                                   "reduce_scatter", "all_to_all",   "gather",   "scatter",   "barrier",
+                                   "all_gather_v",   "all_to_all_v", "send_recv"};
+constexpr const char* kQuickPhases[] = {"init", "all_reduce", "broadcast", "all_to_all_v", "send_recv"};
+
+// What the ranks of a cell tell the program; in memory that all processes share.
+struct Cell {
+  std::atomic<std::int64_t> fault_ns;
+  std::atomic<pid_t> culprit_pid;
+  std::atomic<int> survivors_done;
+  struct Rank {
+    std::atomic<std::int64_t> ended_ns;
+    int result;
+    char text[700];
+  };
+  Rank ranks[kWorld];
+};
+
+std::int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
+
+struct Memory {
+  std::vector<float> in = std::vector<float>(kWorld * kCount, 1), out = std::vector<float>(kWorld * kCount, 0);
+  std::vector<std::size_t> counts = std::vector<std::size_t>(kWorld, kCount);
+};
+
+ncclResult_t send_recv(Memory& m, ncclComm_t comm, int rank) {
+  ncclGroupStart();
+  const ncclResult_t sent = ncclSend(m.in.data(), kCount, ncclFloat, (rank + 1) % kWorld, comm, nullptr);
+  const ncclResult_t received = ncclRecv(m.out.data(), kCount, ncclFloat, (rank + kWorld - 1) % kWorld, comm, nullptr);
+  const ncclResult_t ended = ncclGroupEnd();
+  return sent != ncclSuccess ? sent : received != ncclSuccess ? received : ended;
+}
+
+ncclResult_t call(const std::string& phase, ncclComm_t comm, int rank, Memory& m) {
+  float* in = m.in.data();
+  float* out = m.out.data();
+  if (phase == "reduce") return ncclReduce(in, out, kCount, ncclFloat, ncclMax, 1, comm, nullptr);
+  if (phase == "broadcast") return ncclBroadcast(in, out, kCount, ncclFloat, 1, comm, nullptr);
+  if (phase == "all_gather") return ncclAllGather(in, out, kCount, ncclFloat, comm, nullptr);
+  if (phase == "reduce_scatter") return ncclReduceScatter(in, out, kCount, ncclFloat, ncclMax, comm, nullptr);
+  if (phase == "all_to_all") return ncclAlltoAll(in, out, kCount, ncclFloat, comm, nullptr);
+  if (phase == "gather") return ncclGather(in, out, kCount, ncclFloat, 1, comm, nullptr);
+  if (phase == "scatter") return ncclScatter(in, out, kCount, ncclFloat, 1, comm, nullptr);
+  if (phase == "barrier") return shoalBarrier(comm, nullptr);
+  if (phase == "all_gather_v") return shoalAllGatherV(in, kCount, out, m.counts.data(), nullptr, ncclFloat, comm, nullptr);
+  if (phase == "all_to_all_v")
+    return shoalAllToAllV(in, m.counts.data(), nullptr, out, m.counts.data(), nullptr, ncclFloat, comm, nullptr);
+  if (phase == "send_recv") return send_recv(m, comm, rank);
+  return ncclAllReduce(in, out, kCount, ncclFloat, ncclMax, comm, nullptr);
+}
+
+void mark(Cell& cell) { cell.fault_ns.store(now_ns()); }
+
+void sleep_until_survivors_are_done(Cell& cell) {
+  const auto until = Clock::now() + 20s;
+  while (cell.survivors_done.load() < kWorld - 1 && Clock::now() < until) std::this_thread::sleep_for(5ms);
+}
+
+// The culprit's part once it is in; it may not return.
+void misbehave(Fault fault, const std::string& phase, ncclComm_t comm, Cell& cell, int rank, Memory& m,
+               const std::function<void()>& cut) {
+  switch (fault) {
+    case Fault::exits: mark(cell); _exit(0);
+    case Fault::killed:
+    case Fault::stopped:
+      std::thread([fault, &cell] {
+        std::this_thread::sleep_for(30ms);
+        mark(cell);
+        kill(getpid(), fault == Fault::killed ? SIGKILL : SIGSTOP);
+      }).detach();
+      while (call(phase, comm, rank, m) == ncclSuccess) {
+      }
+      break;
+    case Fault::cut_off:
+      mark(cell);
+      cut();
+      sleep_until_survivors_are_done(cell);
+      break;
+    case Fault::absent:
+    case Fault::never_arrives:
+      mark(cell);
+      sleep_until_survivors_are_done(cell);
+      break;
+    case Fault::leaves:
+      mark(cell);
+      ncclCommDestroy(comm);
+      return;
+    case Fault::aborts:
+      mark(cell);
+      ncclCommAbort(comm);
+      return;
+    case Fault::other_call:
+      mark(cell);
+      (void)ncclAllReduce(m.in.data(), m.out.data(), 3, ncclInt8, ncclProd, comm, nullptr);
+      sleep_until_survivors_are_done(cell);
+      break;
+  }
+  ncclCommAbort(comm);
+}
+
+// Init itself goes wrong: the culprit comes early or never, another rank comes late.
+ncclResult_t start(const FaultRow& row, const std::string& phase, const Ranks& ranks, Cell& cell, ncclComm_t& comm) {
+  const bool culprit = ranks.rank == row.culprit;
+  if (phase == "init" && culprit && row.fault == Fault::never_arrives) {
+    mark(cell);
+    sleep_until_survivors_are_done(cell);
+    return ncclSystemError;
+  }
+  if (phase == "init" && culprit)
+    std::thread([&row, &cell] {
+      std::this_thread::sleep_for(150ms);
+      mark(cell);
+      if (row.fault == Fault::exits) _exit(0);
+      kill(getpid(), row.fault == Fault::killed ? SIGKILL : SIGSTOP);
+    }).detach();
+  if (phase == "init" && ranks.rank == 3) std::this_thread::sleep_for(400ms);
+  return ncclCommInitRank(&comm, ranks.world, ranks.id, ranks.rank);
+}
+
+std::string body(const FaultRow& row, const std::string& phase, const Ranks& ranks, Cell& cell,
+                 const std::function<void()>& cut = nullptr) {
+  const bool culprit = ranks.rank == row.culprit;
+  if (culprit) cell.culprit_pid.store(getpid());
+  ncclComm_t comm = nullptr;
+  Memory memory;
+  ncclResult_t result = start(row, phase, ranks, cell, comm);
+  if (culprit && result != ncclSuccess) return "";
+  for (int warm = 0; phase != "init" && warm < 5 && result == ncclSuccess; ++warm) result = call(phase, comm, ranks.rank, memory);
+  if (culprit && result == ncclSuccess) {
+    misbehave(phase == "init" ? Fault::absent : row.fault, phase, comm, cell, ranks.rank, memory, cut);
+    return "";
+  }
+  while (result == ncclSuccess) {
+    result = call(phase, comm, ranks.rank, memory);
+    // A rank that had all it needed hears of it while it computes.
+    if (result == ncclSuccess) (void)ncclCommGetAsyncError(comm, &result);
+  }
+  Cell::Rank& mine = cell.ranks[ranks.rank];
+  mine.result = result;
+  std::snprintf(mine.text, sizeof mine.text, "%s", ncclGetLastError(comm));
+  mine.ended_ns.store(now_ns());
+  std::this_thread::sleep_for(30ms);  // the others must hear of the fault, not of this rank's abort
+  ncclCommAbort(comm);
+  // Whoever is last ends the culprit, which may be stopped. Nobody goes before: the root service lives in a rank's process.
+  const bool last = cell.survivors_done.fetch_add(1) + 1 == kWorld - 1;
+  const bool processes = cell.culprit_pid.load() != getpid();
+  if (last && processes && (row.fault == Fault::stopped || row.fault == Fault::cut_off)) kill(cell.culprit_pid.load(), SIGKILL);
+  sleep_until_survivors_are_done(cell);
+  return "";
+}
+
+// ---- namespaces: ranks 0, 1 and 3 in one, rank 2 in another, joined by a pair of virtual interfaces.
+
+int shell(const char* command) { return std::system(command); }
+
+bool make_namespaces() { return unshare(CLONE_NEWNET) == 0 && shell("ip link set lo up") == 0; }
+
+// In the child that is to be rank 2: its own namespace, one end of the pair moved into it by the parent's side.
+std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& cell) {
+  const testing::Variables variables = {{"NCCL_SHM_DISABLE", "1"}, {"NCCL_SOCKET_IFNAME", "shl"}};
+  return testing::in_child(variables, 60, [&]() -> std::string {
+    if (!make_namespaces()) return "SKIP";
+    if (shell("ip link add shl0 type veth peer name shl1 && ip addr add 10.77.0.1/24 dev shl0 && ip link set shl0 up") != 0)
+      return "SKIP";
+    int ready[2], moved[2], made[2];
+    if (pipe(ready) != 0 || pipe(moved) != 0 || pipe(made) != 0) return "pipe";
+    auto* id = static_cast<ncclUniqueId*>(
+        mmap(nullptr, sizeof(ncclUniqueId), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    char byte = 0;
+    const auto say = [&](int end) { return write(end, "x", 1) == 1; };
+    const auto hear = [&](int end) { return read(end, &byte, 1) == 1; };
+    std::vector<pid_t> children;
+    for (const int rank : {2, 0, 1, 3}) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        if (rank == 2) {
+          if (unshare(CLONE_NEWNET) != 0 || !say(ready[1]) || !hear(moved[0])) _exit(3);
+          if (shell("ip link set lo up; ip addr add 10.77.0.2/24 dev shl1 && ip link set shl1 up") != 0) _exit(3);
+          if (!say(ready[1])) _exit(3);
+        }
+        if (rank == 0) {
+          if (ncclGetUniqueId(id) != ncclSuccess) _exit(3);
+          for (int i = 0; i < kWorld - 1; ++i)
+            if (!say(made[1])) _exit(3);
+        } else if (!hear(made[0])) {
+          _exit(3);
+        }
+        body(row, phase, {kWorld, rank, *id}, cell, [] { (void)shell("ip link set shl1 down"); });
+        _exit(0);
+      }
+      children.push_back(pid);
+      if (rank != 2) continue;
+      const std::string move = "ip link set shl1 netns " + std::to_string(pid);
+      if (!hear(ready[0]) || shell(move.c_str()) != 0 || !say(moved[1]) || !hear(ready[0])) return "SKIP";
+    }
+    for (const pid_t child : children) waitpid(child, nullptr, 0);
+    return "";
+  });
+}
+
+// ---- the table
+
+bool applies(const FaultRow& row, const std::string& phase, const std::string& transport) {
+  const bool threads = transport == "threads";
+  switch (row.fault) {
+    case Fault::never_arrives: return phase == "init";
+    case Fault::killed:
+    case Fault::exits:
+    case Fault::stopped: return !threads && !(phase == "init" && row.culprit == 0);
+    case Fault::cut_off: return transport == "tcp" && phase != "init";
+    default: return phase != "init";
+  }
+}
+
+std::string verdict_of(const FaultRow& row, const std::string& phase, const Cell& cell, bool& good) {
+  std::int64_t last = 0;
+  const std::string name = "rank " + std::to_string(row.culprit);
+  for (int rank = 0; rank < kWorld; ++rank) {
+    if (rank == row.culprit) continue;
+    const Cell::Rank& one = cell.ranks[rank];
+    const std::string who = "r" + std::to_string(rank);
+    if (one.ended_ns.load() == 0) return who + " HUNG";
+    const std::string text = one.text;
+    // Who never came has no host yet; and within the first line the collective is named where there was one.
+    const bool named =
+        text.find(name) != std::string::npos || text.find("missing: " + std::to_string(row.culprit)) != std::string::npos;
+    if (!named) {
+      std::fprintf(stderr, "%s, %s, rank %d: %s\n", row.name, phase.c_str(), rank, one.text);
+      return who + " UNNAMED";
+    }
+    last = std::max(last, one.ended_ns.load());
+  }
+  const auto ms = (last - cell.fault_ns.load()) / 1'000'000;
+  good = ms <= kBound_ms;
+  return std::to_string(ms) + " ms" + (good ? "" : " LATE");
+}
+
+std::string run_cell(const FaultRow& row, const std::string& phase, const std::string& transport, bool& good) {
+  void* memory = mmap(nullptr, sizeof(Cell), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return "no memory";
+  Cell& cell = *new (memory) Cell();
+  std::string trouble;
+  if (row.fault == Fault::cut_off)
+    trouble = cut_off_cell(row, phase, cell);
+  else if (transport == "threads")
+    trouble = testing::run_ranks("threads", kWorld, 40, [&](const Ranks& ranks) { return body(row, phase, ranks, cell); });
+  else
+    trouble = testing::as_processes(kWorld, testing::transport_variables(transport), 40,
+                                    [&](const Ranks& ranks) { return body(row, phase, ranks, cell); }, {row.culprit});
+  std::string text;
+  if (trouble.find("SKIP") != std::string::npos) {
+    text = "skipped";
+    good = true;
+  } else if (!trouble.empty()) {
+    std::fprintf(stderr, "%s, %s, %s: %s\n", row.name, phase.c_str(), transport.c_str(), trouble.c_str());
+    text = "TROUBLE";
+  } else {
+    text = verdict_of(row, phase, cell, good);
+  }
+  munmap(memory, sizeof(Cell));
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+  const std::string only = argc > 2 ? argv[2] : "";
+  setenv("SHOAL_TIMEOUT_MS", std::to_string(kDeadline_ms).c_str(), 1);
+  std::vector<std::string> phases(std::begin(kPhases), std::end(kPhases));
+  if (quick) phases.assign(std::begin(kQuickPhases), std::end(kQuickPhases));
+  std::printf("%d ranks, deadline %d ms; milliseconds from the fault until the last rank had an error that names the culprit\n\n",
+              kWorld, kDeadline_ms);
+  std::printf("%-27s %-15s %12s %12s %12s\n", "fault", "phase", "threads", "shm", "tcp");
+  int cells = 0, bad = 0;
+  for (const FaultRow& row : kFaults)
+    for (const std::string& phase : phases) {
+      if (!only.empty() && std::string(row.name).find(only) == std::string::npos) continue;
+      std::string texts[3];
+      int used = 0;
+      const char* const transports[] = {"threads", "shm", "tcp"};
+      for (int t = 0; t < 3; ++t) {
+        texts[t] = "-";
+        if (!applies(row, phase, transports[t])) continue;
+        bool good = false;
+        texts[t] = run_cell(row, phase, transports[t], good);
+        ++used;
+        bad += good ? 0 : 1;
+      }
+      cells += used;
+      if (used == 0) continue;
+      std::printf("%-27s %-15s %12s %12s %12s\n", row.name, phase.c_str(), texts[0].c_str(), texts[1].c_str(), texts[2].c_str());
+      std::fflush(stdout);
+    }
+  std::printf("\n%d cells, %d not as they should be\n", cells, bad);
+  return bad == 0 ? 0 : 1;
+}
