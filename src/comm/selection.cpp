@@ -15,6 +15,9 @@ using algorithms::Algorithm;
 
 // A plan set that takes longer to price than this is not worth considering without being asked for.
 constexpr std::uint64_t kMaxEvents = 1'000'000;
+// Larger worlds are priced as a smaller one of the same shape: which algorithm is best hardly changes any more, while the time to
+// find out grows with the square of the world, and every rank of a host takes it at once.
+constexpr std::int32_t kMostPriced = 16;
 // Where ranks outnumber processors every message also waits for the scheduler.
 constexpr double kCrowdedOverhead_s = 1e-6;
 // Between hosts nothing is known but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
@@ -67,7 +70,10 @@ plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
 }
 
 Tuner::Tuner(const Settings& settings, const Situation& situation)
-    : settings_(settings), situation_(situation), cluster_(cluster_of(situation, settings)) {}
+    : settings_(settings),
+      situation_(situation),
+      priced_(smaller(situation, kMostPriced)),
+      cluster_(cluster_of(priced_, settings)) {}
 
 Result<Choice> Tuner::choose(const engine::Call& call) {
   const bool ordered = call.numerics == engine::Numerics::ordered;
@@ -99,7 +105,7 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
     return candidate;
   };
   if (!settings_.algorithms.allows(algorithm)) return refuse(settings_.algorithm_text + " leaves it out");
-  plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.group};
+  const plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.group};
   const plan::Plan first = algorithm.build(request);
   if (!first.refusal.empty()) return refuse(std::string(first.refusal));
   if (first.shared > 0 && !situation_.mappable) return refuse("not all ranks can map each other's memory");
@@ -110,21 +116,27 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
   const bool only = settings_.algorithms.only(call.collective) == &algorithm;
   if ((only && !in_full) || situation_.world.value == 1) return candidate;
 
-  std::vector<plan::Plan> plans;
-  plans.reserve(static_cast<std::size_t>(situation_.world.value));
-  for (std::int32_t r = 0; r < situation_.world.value; ++r) {
-    request.rank = {r};
-    plans.push_back(algorithm.build(request));
-  }
   const Bytes bytes = representative(call, settings_);
-  price(candidate, plans, bytes, element_bytes(call.type));
+  price(candidate, plans_for(algorithm, priced_, call.root), bytes, element_bytes(call.type));
   if (!in_full || !candidate.refusal.empty()) return candidate;
+  const std::vector<plan::Plan> plans = plans_for(algorithm, situation_, call.root);
   if (const Result<plan::Counters> counted = plan::count(plans, bytes, element_bytes(call.type)); counted.is_ok()) {
     candidate.rounds = counted->rounds.size();
     for (const plan::Counters::Node& node : counted->nodes) candidate.sent = std::max(candidate.sent, node.sent);
     candidate.memory = {counted->scratch + counted->shared};
   }
   return candidate;
+}
+
+std::vector<plan::Plan> Tuner::plans_for(const Algorithm& algorithm, const Situation& situation, Rank root) const {
+  plan::Request request{.world = situation.world, .root = {root.value % situation.world.value}, .group = situation.group};
+  std::vector<plan::Plan> plans;
+  plans.reserve(static_cast<std::size_t>(situation.world.value));
+  for (std::int32_t r = 0; r < situation.world.value; ++r) {
+    request.rank = {r};
+    plans.push_back(algorithm.build(request));
+  }
+  return plans;
 }
 
 // Of a plan whose time falls with the length of a slice, the best of three lengths.
@@ -173,6 +185,8 @@ std::string Tuner::explain(const engine::Call& call) const {
       fmt::format("{}, {} numerics, {} ranks on {} host{}{}: priced at {} bytes\n", plan::name_of(call.collective),
                   engine::name_of(call.numerics), situation_.world.value, situation_.hosts, situation_.hosts == 1 ? "" : "s",
                   situation_.crowded ? ", more ranks than processors" : "", representative(call, settings_).value);
+  if (priced_.world != situation_.world)
+    text += fmt::format("times are of {} ranks on {} hosts, which stand for all\n", priced_.world.value, priced_.hosts);
   text +=
       fmt::format("{:<26} {:>12} {:>7} {:>12} {:>12} {:>9}\n", "algorithm", "time us", "rounds", "sent B", "memory B", "slice B");
   for (const Candidate& each : all) {

@@ -47,6 +47,7 @@ class Tuner {
 
  private:
   Candidate look_at(const algorithms::Algorithm& algorithm, const engine::Call& call, bool in_full) const;
+  std::vector<plan::Plan> plans_for(const algorithms::Algorithm& algorithm, const Situation& situation, Rank root) const;
   void price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const;
 
   // Calls get one choice where their lengths are within a factor of two, and the same promise is asked for. Choices that are
@@ -57,6 +58,7 @@ class Tuner {
   };
   Settings settings_;
   Situation situation_;
+  Situation priced_;  // what plans are priced for: a large world's choice must not take longer than its calls
   plan::Cluster cluster_;
   std::array<Remembered, plan::kCollectives> chosen_;
 };

@@ -28,4 +28,20 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
   return now;
 }
 
+Situation smaller(Situation situation, std::int32_t most) {
+  while (situation.world.value > most) {
+    if (situation.group > 0 && situation.hosts > 2) {
+      situation.hosts /= 2;
+      situation.world = {situation.hosts * situation.group};
+    } else if (situation.group > 0) {
+      situation.group /= 2;
+      situation.world = {situation.hosts * situation.group};
+    } else {
+      situation.hosts = std::max(1, situation.hosts / 2);
+      situation.world = {situation.world.value / 2};
+    }
+  }
+  return situation;
+}
+
 }  // namespace shoal::comm

@@ -18,6 +18,9 @@ struct Situation {
   bool crowded = false;    // some host has more ranks than processors
 };
 
+// One of the same shape with at most `most` ranks: fewer hosts, then fewer ranks a host, halved again and again.
+Situation smaller(Situation situation, std::int32_t most);
+
 Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings);
 
 }  // namespace shoal::comm
