@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "comm/exchange_time.h"
 #include "plan/counters.h"
 #include "plan/simulator/simulator.h"
 #include "transports/transports.h"
@@ -35,6 +36,11 @@ Bytes agreed_length(const engine::Call& call, const Settings& settings) {
 Bytes representative(const engine::Call& call, const Settings& settings) {
   const std::size_t bytes = agreed_length(call, settings).value;
   return {std::max(std::bit_ceil(std::max<std::size_t>(bytes, 1)), element_bytes(call.type))};
+}
+
+Status nothing_allowed(const engine::Call& call, const Settings& settings) {
+  return fail(Code::invalid_usage, "{}: no algorithm that is allowed ({}) can do it in {} numerics", engine::describe(call),
+              settings.algorithm_text.empty() ? "all are" : settings.algorithm_text, engine::name_of(call.numerics));
 }
 
 }  // namespace
@@ -85,9 +91,7 @@ Result<Choice> Tuner::choose(const engine::Call& call) {
     }
   for (const Candidate& each : able)
     if (best == nullptr || each.time_s < best->time_s) best = &each;
-  if (best == nullptr)
-    return fail(Code::invalid_usage, "{}: no algorithm that is allowed ({}) can do it in {} numerics", engine::describe(call),
-                settings_.algorithm_text.empty() ? "all are" : settings_.algorithm_text, engine::name_of(call.numerics));
+  if (best == nullptr) return nothing_allowed(call, settings_);
   chosen = best->choice;
   return chosen;
 }
@@ -99,8 +103,7 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
     return candidate;
   };
   if (!settings_.algorithms.allows(algorithm)) return refuse(settings_.algorithm_text + " leaves it out");
-  plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.group};
-  const plan::Plan first = algorithm.build(request);
+  const plan::Plan first = algorithm.build({.world = situation_.world, .root = call.root, .group = situation_.group});
   if (!first.refusal.empty()) return refuse(std::string(first.refusal));
   if (first.shared > 0 && !situation_.mappable) return refuse("not all ranks can map each other's memory");
   if (first.credits > settings_.credits)
@@ -110,12 +113,7 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
   const bool only = settings_.algorithms.only(call.collective) == &algorithm;
   if ((only && !in_full) || situation_.world.value == 1) return candidate;
 
-  std::vector<plan::Plan> plans;
-  plans.reserve(static_cast<std::size_t>(situation_.world.value));
-  for (std::int32_t r = 0; r < situation_.world.value; ++r) {
-    request.rank = {r};
-    plans.push_back(algorithm.build(request));
-  }
+  const std::vector<plan::Plan> plans = plans_of(algorithm, call.root);
   const Bytes bytes = representative(call, settings_);
   price(candidate, plans, bytes, element_bytes(call.type));
   if (!in_full || !candidate.refusal.empty()) return candidate;
@@ -127,6 +125,25 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
   return candidate;
 }
 
+std::vector<plan::Plan> Tuner::plans_of(const Algorithm& algorithm, Rank root) const {
+  std::vector<plan::Plan> plans;
+  plans.reserve(static_cast<std::size_t>(situation_.world.value));
+  for (std::int32_t r = 0; r < situation_.world.value; ++r)
+    plans.push_back(algorithm.build({.world = situation_.world, .rank = {r}, .root = root, .group = situation_.group}));
+  return plans;
+}
+
+Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes, Bytes slice) const {
+  return plan::price(plans, cluster_,
+                     {.bytes = bytes,
+                      .element_bytes = element_bytes,
+                      .slice = slice,
+                      .window = settings_.window,
+                      .in_flight = plans.front().shared > 0 ? 1 : settings_.tuning.in_flight,
+                      .max_events = kMaxEvents,
+                      .path_steps = 0});
+}
+
 // Of a plan whose time falls with the length of a slice, the best of three lengths.
 void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const {
   const plan::Plan& first = plans.front();
@@ -135,14 +152,7 @@ void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, By
   for (const std::size_t divisor : {1, 4, 16}) {
     const Bytes slice{settings_.tuning.slice.value / divisor};
     if (divisor > 1 && (!first.pipelined || settings_.slice_is_given || slice.value < 1024)) break;
-    const Result<double> time = plan::price(plans, cluster_,
-                                            {.bytes = bytes,
-                                             .element_bytes = element_bytes,
-                                             .slice = slice,
-                                             .window = settings_.window,
-                                             .in_flight = first.shared > 0 ? 1 : settings_.tuning.in_flight,
-                                             .max_events = kMaxEvents,
-                                             .path_steps = 0});
+    const Result<double> time = time_of(plans, bytes, element_bytes, slice);
     if (!time.is_ok()) {
       why = time.status();
       break;
@@ -165,6 +175,18 @@ std::vector<Candidate> Tuner::candidates(const engine::Call& call) const {
     return a.refusal.empty() && a.time_s < b.time_s;
   });
   return all;
+}
+
+Result<double> Tuner::predict(const engine::Call& call) const {
+  const std::vector<Candidate> all = candidates(call);
+  if (all.empty() || !all.front().refusal.empty()) return nothing_allowed(call, settings_);
+  const Choice& winner = all.front().choice;
+  const Bytes bytes{std::max(size_of(call.count, call.type).value, element_bytes(call.type))};
+  return time_of(plans_of(*winner.algorithm, call.root), bytes, element_bytes(call.type), winner.tuning.slice);
+}
+
+Result<double> Tuner::predict(std::span<const engine::Transfer> transfers, Rank self) const {
+  return exchange_time(transfers, self, situation_.world, cluster_, settings_.tuning.slice);
 }
 
 std::string Tuner::explain(const engine::Call& call) const {
