@@ -32,6 +32,16 @@ TEST_CASE("loading: a program compiled with our header, or with NCCL's own, runs
   CHECK(theirs.code == 0);
 }
 
+TEST_CASE("loading: a program for GPU kernels is told that there is nothing for it") {
+  if (std::string(ABI_DEVICE_CLIENT).empty()) {
+    WARN("SKIP: no CUDA toolkit with nccl_device.h 2.28.9 here");
+    return;
+  }
+  const Finished device = run({ABI_DEVICE_CLIENT});
+  CHECK(device.out == "all good\n");
+  CHECK(device.code == 0);
+}
+
 TEST_CASE("loading: functions asked for weakly are there, those of newer versions are not") {
   const Finished weak = run({ABI_WEAK_CLIENT});
   CHECK(weak.out == "there: 1, newer: 0\n");
