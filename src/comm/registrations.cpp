@@ -33,7 +33,7 @@ std::optional<Registrations::Registration> Registrations::covering(const void* s
   const std::lock_guard lock(mutex_);
   std::optional<Registration> smallest;
   for (const auto& [handle, each] : by_handle_)
-    if (covers(each, start, size) && (!smallest || each.size < smallest->size)) smallest = each;
+    if (covers(each, start, size) && (!smallest || each.size.value < smallest->size.value)) smallest = each;
   return smallest;
 }
 

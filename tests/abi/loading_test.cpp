@@ -56,10 +56,12 @@ TEST_CASE("loading: a preloaded tool takes the place of a function and calls its
   CHECK(profiled.out == "version 22809, all good\nprofiler: 6 calls, 6000 elements\n");  // 3 of them are simulated
 }
 
-TEST_CASE("loading: a fixed RPATH wins over LD_LIBRARY_PATH, and loses to LD_PRELOAD and LD_AUDIT") {
+TEST_CASE("loading: a fixed RPATH (but not RUNPATH) wins over LD_LIBRARY_PATH, and loses to LD_PRELOAD and LD_AUDIT") {
   const std::string folder = folder_of(ABI_LIBNCCL);
   CHECK(run({ABI_VERSION}).out == "99999\n");
   CHECK(run({ABI_VERSION}, {{"LD_LIBRARY_PATH", folder}}).out == "99999\n");
+  CHECK(run({ABI_VERSION_RUNPATH}).out == "99999\n");
+  CHECK(run({ABI_VERSION_RUNPATH}, {{"LD_LIBRARY_PATH", folder}}).out == "22809\n");
   CHECK(run({ABI_VERSION}, {{"LD_PRELOAD", ABI_LIBNCCL}}).out == "22809\n");
   CHECK(run({ABI_VERSION}, {{"LD_AUDIT", ABI_AUDIT}}).out == "22809\n");
   CHECK(run({ABI_VERSION}, {{"LD_AUDIT", ABI_AUDIT}, {"SHOAL_NCCL_PATH", ABI_FAKE}}).out == "99999\n");
