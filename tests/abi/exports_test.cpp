@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
+#include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "abi/exports.h"
@@ -80,13 +83,15 @@ TEST_CASE("exports: libnccl.so.2 is a file and a SONAME, libnccl.so leads to it,
 }
 
 TEST_CASE("exports: every name is found at run time, a pair at one address") {
-  void* const library = dlopen(ABI_LIBNCCL, RTLD_NOW | RTLD_LOCAL);
-  REQUIRE(library != nullptr);
-  for (const testing::Export& each : testing::exports()) {
-    INFO(each.name);
-    void* const plain = dlsym(library, each.name.c_str());
-    CHECK(plain != nullptr);
-    if (each.paired()) CHECK(plain == dlsym(library, ("p" + each.name).c_str()));
+  for (const char* path : {ABI_LIBNCCL, ABI_LIBSHOAL}) {
+    void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != nullptr);
+    for (const testing::Export& each : testing::exports()) {
+      INFO(path << ": " << each.name);
+      void* const plain = dlsym(library, each.name.c_str());
+      CHECK(plain != nullptr);
+      if (each.paired()) CHECK(plain == dlsym(library, ("p" + each.name).c_str()));
+    }
   }
 }
 
@@ -138,6 +143,28 @@ TEST_CASE("exports: functions of the device API say that there is none, whatever
   CHECK(why("ncclLLA2ACreateRequirement"));
   CHECK(function<int(int, int)>("ncclLLA2ACalcSlots")(8, 4) == 0);
   CHECK(why("ncclLLA2ACalcSlots"));
+}
+
+TEST_CASE("exports: the page on taking NCCL's place says of every function what it does") {
+  std::ifstream file(ABI_PAGE);
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t start = page.find("## Which functions do what"), end = page.find("## What is different");
+  REQUIRE((start != std::string::npos && end != std::string::npos));
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : page.substr(start, end - start)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+      continue;
+    }
+    words.insert(word.rfind("nccl", 0) == 0 ? word.substr(4) : word);
+    word.clear();
+  }
+  for (const testing::Export& each : testing::exports())
+    if (each.header != testing::Header::shoal_h) {
+      INFO(each.name);
+      CHECK(words.count(each.name.substr(4)) == 1);
+    }
 }
 
 TEST_CASE("exports: resetting the log's settings is allowed and changes nothing") {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ncclGroupSimulateEnd: what a group would take, and that nothing of it runs.
 #include <shoal/shoal.h>
+#include <sys/mman.h>
 
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <cstring>
 #include <sstream>
 
 #include "support/ranks.h"
@@ -119,6 +121,15 @@ TEST_CASE("simulate: the group ends however the call ends") {
           info = NCCL_SIM_INFO_INITIALIZER;
           info.size = 16;
           if (std::string wrong = refused(end(&info), ncclInvalidArgument, "simInfo.size is 16"); !wrong.empty()) return wrong;
+          // A caller's shorter struct is not read past its end: behind this one is a page that nobody may read.
+          auto* const pages = static_cast<char*>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+          if (mprotect(pages + 4096, 4096, PROT_NONE) != 0) return "mprotect";
+          std::memcpy(pages + 4096 - 16, &info, 16);
+          if (std::string wrong =
+                  refused(end(reinterpret_cast<ncclSimInfo_t*>(pages + 4096 - 16)), ncclInvalidArgument, "simInfo.size is 16");
+              !wrong.empty())
+            return wrong;
+          munmap(pages, 8192);
           if (ncclGroupEnd() != ncclInvalidUsage) return "a group is still open";
           info = NCCL_SIM_INFO_INITIALIZER;
           info.size = 4096;  // of a newer header
