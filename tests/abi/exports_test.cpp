@@ -78,8 +78,10 @@ TEST_CASE("exports: libnccl.so.2 is a file and a SONAME, libnccl.so leads to it,
   CHECK(spawn({"readlink", folder + "/libnccl.so.2"}).out == "");
   const Finished relocations = spawn({ABI_READELF, "-rW", ABI_LIBNCCL});
   REQUIRE(relocations.code == 0);
+  std::string calls;
   for (const std::string& line : lines_of(relocations.out))
-    CHECK((line.find("nccl") == std::string::npos && line.find("shoal") == std::string::npos));
+    if (line.find("nccl") != std::string::npos || line.find("shoal") != std::string::npos) calls += line + "\n";
+  CHECK(calls == "");
 }
 
 TEST_CASE("exports: every name is found at run time, a pair at one address") {

@@ -15,8 +15,6 @@ Finished run(const std::vector<std::string>& command, const Environment& environ
   return spawn(command, {.environment = environment, .input = "", .watch = {}});
 }
 
-std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
-
 }  // namespace
 
 TEST_CASE("loading: a program compiled with our header, or with NCCL's own, runs with libnccl.so.2") {
@@ -57,7 +55,7 @@ TEST_CASE("loading: a preloaded tool takes the place of a function and calls its
 }
 
 TEST_CASE("loading: a fixed RPATH (but not RUNPATH) wins over LD_LIBRARY_PATH, and loses to LD_PRELOAD and LD_AUDIT") {
-  const std::string folder = folder_of(ABI_LIBNCCL);
+  const std::string folder = std::filesystem::path(ABI_LIBNCCL).parent_path();
   CHECK(run({ABI_VERSION}).out == "99999\n");
   CHECK(run({ABI_VERSION}, {{"LD_LIBRARY_PATH", folder}}).out == "99999\n");
   CHECK(run({ABI_VERSION_RUNPATH}).out == "99999\n");
