@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shoal's face for programs written for NCCL: names, values and layouts are those of NCCL 2.28.9; what is declared here is
- * implemented. Compiles with and without the CUDA headers. Buffers may lie in host memory; a stream is a CUDA stream or one made
- * by shoalStreamCreate (shoal/shoal.h). The null stream means: done when the call (or the group) returns. */
+ * Shoal's face for programs written for NCCL: all of NCCL 2.28.9's nccl.h, with its names, values and layouts. Compiles with and
+ * without the CUDA headers. Buffers lie in host memory; a stream is one made by shoalStreamCreate (shoal/shoal.h). The null
+ * stream means: done when the call (or the group) returns. docs/drop-in.md says where Shoal's answers differ from NCCL's.
+ *
+ * What a function needs and what it refuses stands beside it. Refusals are results, and ncclGetLastError says what was wrong:
+ * ncclInvalidArgument for one argument that is wrong by itself (also a communicator that is not live), ncclInvalidUsage for a
+ * call that does not fit what came before or what other ranks do, ncclRemoteError and ncclSystemError for what the world does.
+ * A communicator is used by one thread at a time, except by Abort and GetAsyncError. */
 #ifndef NCCL_H_
 #define NCCL_H_
 
@@ -39,6 +44,8 @@ extern "C" {
 /* A communicator as one rank sees it. */
 typedef struct ncclComm* ncclComm_t;
 #define NCCL_COMM_NULL NULL
+/* Memory that all ranks of a communicator have registered together. */
+typedef struct ncclWindow_vidmem* ncclWindow_t;
 
 /* What rank 0 hands to all ranks so that they find each other. It carries a secret key: treat it like a password. */
 #define NCCL_UNIQUE_ID_BYTES 128
@@ -63,9 +70,21 @@ typedef enum {
 #define NCCL_SPLIT_NOCOLOR -1
 #define NCCL_UNDEF_FLOAT -1.0f
 
+/* How ncclCommWindowRegister registers. Symmetric memory begins at a multiple of the alignment, in bytes. */
+#define NCCL_WIN_DEFAULT 0x00
+#define NCCL_WIN_COLL_SYMMETRIC 0x01
+#define NCCL_WIN_REQUIRED_ALIGNMENT 4096
+
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
 #define NCCL_CTA_POLICY_ZERO 0x02
+
+/* ncclCommShrink: wait for the parent's calls, or end them first. */
+#define NCCL_SHRINK_DEFAULT 0x00
+#define NCCL_SHRINK_ABORT 0x01
+
+/* ncclCommRevoke knows no other flag yet. */
+#define NCCL_REVOKE_DEFAULT 0x00
 
 /* Options of a communicator. Start from NCCL_CONFIG_INITIALIZER; a field that stays "undefined" takes its default. `size` and
  * `version` travel with the struct, so that callers built against an older or newer header are understood. */
@@ -96,6 +115,17 @@ typedef struct ncclConfig_v22800 {
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                \
   }
+
+/* What ncclGroupSimulateEnd answers. Start from NCCL_SIM_INFO_INITIALIZER. */
+typedef struct ncclSimInfo_v22200 {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  float estimatedTime; /* microseconds */
+} ncclSimInfo_t;
+
+#define NCCL_SIM_INFO_INITIALIZER \
+  { sizeof(ncclSimInfo_t), 0x74685283, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH), NCCL_UNDEF_FLOAT }
 
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
 typedef enum {
@@ -149,6 +179,15 @@ SHOAL_NCCL(const char*, ncclGetErrorString, (ncclResult_t result));
 /* The text of the last error of this process, never NULL; the argument is ignored and may be NULL. */
 SHOAL_NCCL(const char*, ncclGetLastError, (ncclComm_t comm));
 
+/* Was to read NCCL_DEBUG again. Does nothing: the environment is read once a process. */
+#if defined(__GNUC__)
+#define SHOAL_DEPRECATED __attribute__((deprecated("the environment is read once a process")))
+#else
+#define SHOAL_DEPRECATED
+#endif
+SHOAL_DEPRECATED SHOAL_API void ncclResetDebugInit(void);
+SHOAL_DEPRECATED SHOAL_API void pncclResetDebugInit(void);
+
 /* Makes an id for one communicator and starts listening for its ranks in this process, which must live until all are in. */
 SHOAL_NCCL(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId));
 
@@ -157,6 +196,11 @@ SHOAL_NCCL(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId));
 SHOAL_NCCL(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank));
 SHOAL_NCCL(ncclResult_t, ncclCommInitRankConfig,
            (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
+
+/* The same with `nId` ids, whose ranks' first meetings are shared out among the processes that made them. nId is 1 .. nranks; the
+ * ids and their order are the same on all ranks. */
+SHOAL_NCCL(ncclResult_t, ncclCommInitRankScalable,
+           (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config));
 
 /* Makes all `ndev` ranks in this thread. On host memory the device list is only checked for negative entries; NULL: 0..ndev-1. */
 SHOAL_NCCL(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist));
@@ -167,12 +211,43 @@ SHOAL_NCCL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommAbort, (ncclComm_t comm));
 
+/* Ends what is running on the communicator, on this rank and, through it, on the others. Afterwards it can only be split, shrunk,
+ * destroyed or aborted. `revokeFlags` is NCCL_REVOKE_DEFAULT. */
+SHOAL_NCCL(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags));
+
+/* Collective over all ranks of `comm`: those with the same color (0 or more) make a communicator, ordered by key, then by rank.
+ * NCCL_SPLIT_NOCOLOR takes part and gets NULL. config NULL: the parent's. In a group, `newcomm` is set when it ends. */
+SHOAL_NCCL(ncclResult_t, ncclCommSplit, (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config));
+
+/* Called by the ranks of `comm` that stay, with the same list of those that do not (at least one): makes a communicator of those
+ * that stay, in their order. NCCL_SHRINK_ABORT first ends what is running. config NULL: the parent's. */
+SHOAL_NCCL(ncclResult_t, ncclCommShrink,
+           (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm, ncclConfig_t* config,
+            int shrinkFlags));
+
 /* The first failure of the communicator, or ncclSuccess; cheap, from any thread. */
 SHOAL_NCCL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
 
 SHOAL_NCCL(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count));
 SHOAL_NCCL(ncclResult_t, ncclCommCuDevice, (const ncclComm_t comm, int* device));
 SHOAL_NCCL(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* rank));
+
+/* Memory for communication, at a multiple of 4096 bytes, in huge pages where it is large enough. A size of 0 is NULL.
+ * ncclSystemError if there is not enough. Free takes what Alloc gave, or NULL, and nothing else. Any thread. */
+SHOAL_NCCL(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size));
+SHOAL_NCCL(ncclResult_t, ncclMemFree, (void* ptr));
+
+/* Tells the communicator of memory that will be used often. Local; changes no result. Any number of times for the same memory;
+ * each handle is given back once (NULL is fine, one that is not of this communicator is ncclInvalidUsage), or with the
+ * communicator. The memory must stay until then. */
+SHOAL_NCCL(ncclResult_t, ncclCommRegister, (const ncclComm_t comm, void* buff, size_t size, void** handle));
+SHOAL_NCCL(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* handle));
+
+/* The same for memory of all ranks: collective, with the same size and flags on all of them, else ncclInvalidUsage on all. In a
+ * group, `win` is set when it ends, and windows of one communicator are registered in the order of the calls. Deregister is
+ * local, and takes a window once, or NULL. */
+SHOAL_NCCL(ncclResult_t, ncclCommWindowRegister, (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags));
+SHOAL_NCCL(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t win));
 
 /* A reduction that multiplies each rank's input by `*scalar` (of `datatype`) and sums. Belongs to `comm`; may be destroyed
  * right after the call that uses it. */
@@ -239,6 +314,9 @@ SHOAL_NCCL(ncclResult_t, ncclRecv,
 /* Calls between Start and the outermost End run together. Argument errors are returned at once and again by End. */
 SHOAL_NCCL(ncclResult_t, ncclGroupStart, (void));
 SHOAL_NCCL(ncclResult_t, ncclGroupEnd, (void));
+
+/* Ends the outermost group without running it, and says how long it would have taken. */
+SHOAL_NCCL(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo));
 
 #ifdef __cplusplus
 }

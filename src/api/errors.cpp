@@ -42,6 +42,8 @@ ncclResult_t report(const char* function, const Status& status) {
 
 extern "C" {
 
+SHOAL_API void ncclResetDebugInitInternal();  // of no header, but exported by NCCL
+
 const char* pncclGetErrorString(ncclResult_t result) {
   switch (result) {
     case ncclSuccess: return "no error";
@@ -74,9 +76,14 @@ ncclResult_t pncclGetVersion(int* version) {
   });
 }
 
+// The environment is read once a process: there is nothing to do.
+void ncclResetDebugInitInternal() {}
+void pncclResetDebugInit() {}
+
 // Each public name is a weak alias of its strong pnccl twin, so that a tool may take its place.
 [[gnu::weak, gnu::alias("pncclGetErrorString")]] decltype(pncclGetErrorString) ncclGetErrorString;
 [[gnu::weak, gnu::alias("pncclGetLastError")]] decltype(pncclGetLastError) ncclGetLastError;
 [[gnu::weak, gnu::alias("pncclGetVersion")]] decltype(pncclGetVersion) ncclGetVersion;
+[[gnu::weak, gnu::alias("pncclResetDebugInit")]] void ncclResetDebugInit();
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -53,7 +54,9 @@ engine::Driven begin(Issued& issued, bool beside_compute) {
 Status run_here(Issued& issued, bool beside_compute) {
   read_late_factor(issued);
   comm::Communicator& communicator = issued.on.communicator();
-  return is_exchange(issued) ? communicator.run(issued.exchange, beside_compute) : communicator.run(issued.call, beside_compute);
+  Status result =
+      is_exchange(issued) ? communicator.run(issued.exchange, beside_compute) : communicator.run(issued.call, beside_compute);
+  return issued.sequel == nullptr || !result.is_ok() ? std::move(result) : issued.sequel->run();
 }
 
 // The outcome is kept by the communicator: ncclCommGetAsyncError and every later call tell it.
@@ -109,6 +112,8 @@ class Together final : public engine::Refill {
     if (queue.running == queue.calls.size()) return false;
     if (queue.communicator->next(ended)) return true;
     Status result = queue.communicator->conclude(ended);
+    const Issued& through = queue.calls[queue.running];
+    if (result.is_ok() && through.sequel != nullptr) result = through.sequel->run();
     if (!result.is_ok() && first_error_.is_ok()) first_error_ = std::move(result);
     if (++queue.running == queue.calls.size()) return false;
     ended = begin_of(queue);
@@ -153,6 +158,12 @@ void merge_transfers(std::vector<Issued>& calls) {
   calls = std::move(rest);
 }
 
+Status check_all(const std::vector<Issued>& calls) {
+  for (const Issued& issued : calls)
+    if (Status s = check(issued); !s.is_ok()) return s;
+  return {};
+}
+
 Status end_outermost() {
   Group& mine = group();
   Group ended = std::exchange(mine, Group{});
@@ -164,8 +175,7 @@ Status end_outermost() {
   }
   merge_transfers(ended.calls);
   // Nothing of a group takes a place in the order unless all of it does: it would keep others waiting.
-  for (const Issued& issued : ended.calls)
-    if (Status s = check(issued); !s.is_ok()) return s;
+  if (Status s = check_all(ended.calls); !s.is_ok()) return s;
   std::vector<Issued> here;
   for (Issued& issued : ended.calls) {
     issue(issued);
@@ -176,6 +186,12 @@ Status end_outermost() {
   }
   if (here.empty()) return {};
   return here.size() == 1 ? run_here(here.front(), false) : Together(std::move(here)).run();
+}
+
+Status leave() {
+  if (depth == 0) return fail(Code::invalid_usage, "there is no ncclGroupStart that this would end");
+  --depth;
+  return {};
 }
 
 }  // namespace
@@ -198,6 +214,28 @@ Status submit(Initialisation initialisation) {
   return {};
 }
 
+Result<std::optional<double>> simulate_group() {
+  if (Status s = leave(); !s.is_ok()) return s;
+  if (depth > 0) return std::optional<double>();
+  Group ended = std::exchange(group(), Group{});
+  if (!ended.first_error.is_ok()) return ended.first_error;
+  if (!ended.initialisations.empty())
+    return fail(Code::invalid_usage,
+                "a group that makes communicators cannot be simulated: there is no telling when all ranks come");
+  merge_transfers(ended.calls);
+  if (Status s = check_all(ended.calls); !s.is_ok()) return s;
+  std::map<const comm::Communicator*, double> seconds;
+  for (const Issued& issued : ended.calls) {
+    const comm::Communicator& communicator = issued.on.communicator();
+    const Result<double> time = is_exchange(issued) ? communicator.predict(issued.exchange) : communicator.predict(issued.call);
+    if (!time.is_ok()) return time.status();
+    seconds[&communicator] += *time;
+  }
+  double longest = 0;
+  for (const auto& [communicator, time] : seconds) longest = std::max(longest, time);
+  return std::optional(longest);
+}
+
 Status poison_group(Status status) {
   if (!status.is_ok() && depth > 0 && group().first_error.is_ok()) group().first_error = status;
   return status;
@@ -214,8 +252,7 @@ ncclResult_t pncclGroupStart() {
 
 ncclResult_t pncclGroupEnd() {
   return shoal::api::guarded("ncclGroupEnd", [] {
-    if (shoal::api::depth == 0) return shoal::fail(shoal::Code::invalid_usage, "there is no ncclGroupStart that this would end");
-    if (--shoal::api::depth > 0) return shoal::Status();
+    if (shoal::Status s = shoal::api::leave(); !s.is_ok() || shoal::api::depth > 0) return s;
     return shoal::api::end_outermost();
   });
 }

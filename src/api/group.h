@@ -6,6 +6,8 @@
 #include <nccl.h>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "api/handle.h"
@@ -13,6 +15,13 @@
 #include "engine/call.h"
 
 namespace shoal::api {
+
+// What is left to do where a call was run, once it has ended well. Its failure is the call's, but not the communicator's.
+class Sequel {
+ public:
+  virtual ~Sequel() = default;
+  virtual Status run() = 0;
+};
 
 // One collective call of one communicator, or (if it has any) point-to-point transfers, checked. It gets its place in the
 // communicator's order when it is run or enqueued.
@@ -23,6 +32,7 @@ struct Issued {
   const void* late_factor = nullptr;                             // read when the call runs
   std::shared_ptr<device::Stream> stream;                        // null: the calling thread runs it
   std::vector<std::shared_ptr<device::Stream>> waiting_streams;  // further ones that it holds up, and that hold it up
+  std::unique_ptr<Sequel> sequel;                                // null: nothing
 };
 
 // Runs it, or keeps it for the end of the group.
@@ -31,6 +41,12 @@ Status submit(Issued issued);
 // A communicator in the making: runs at once, or (each on a thread of its own) at the end of the group.
 using Initialisation = std::function<Status()>;
 Status submit(Initialisation initialisation);
+
+// Ends the calling thread's innermost group without running it. Seconds that the outermost one would have taken from its first
+// call to the end of its last, by the model that algorithms are chosen with; nothing for an inner one. Calls on one communicator
+// follow each other, communicators work side by side. Fails as ncclGroupEnd does before it runs anything, and for
+// communicators in the making.
+Result<std::optional<double>> simulate_group();
 
 // Notes an argument error that was made inside a group, so that its end returns it too; passes it through.
 Status poison_group(Status status);

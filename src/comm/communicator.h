@@ -17,6 +17,7 @@
 #include "comm/dump.h"
 #include "comm/exact_call.h"
 #include "comm/flight_recorder.h"
+#include "comm/registrations.h"
 #include "comm/selection.h"
 #include "comm/settings.h"
 #include "comm/trace.h"
@@ -71,6 +72,12 @@ class Communicator final : private engine::Watch, public engine::Refill {
 
   // What the tuner thinks of a call like this one.
   std::string explain(const engine::Call& call) const { return tuner_->explain(call); }
+  // Seconds, as the tuner's model of the ranks' hosts has them. The exchange's ends on other ranks are taken to be there.
+  Result<double> predict(const engine::Call& call) const { return tuner_->predict(call); }
+  Result<double> predict(const Exchange& exchange) const { return tuner_->predict(exchange.transfers, rank()); }
+
+  // What the user has said of memory. Any thread.
+  Registrations& registrations() { return registrations_; }
 
   // Waits until all calls issued so far are through.
   Status drain();
@@ -120,6 +127,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   engine::WaitPolicy alone_, beside_compute_;
 
   Situation situation_;
+  Registrations registrations_;
   engine::Numerics numerics_ = engine::Numerics::fast;  // the issuing thread's
   std::uint64_t collectives_ = 0;                       // issued; the issuing thread's
   std::vector<std::uint64_t> sends_, receives_;         // transfers issued, by peer; the issuing thread's

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "comm/exchange_time.h"
 #include "plan/counters.h"
 #include "plan/simulator/simulator.h"
 #include "transports/transports.h"
@@ -38,6 +39,11 @@ Bytes agreed_length(const engine::Call& call, const Settings& settings) {
 Bytes representative(const engine::Call& call, const Settings& settings) {
   const std::size_t bytes = agreed_length(call, settings).value;
   return {std::max(std::bit_ceil(std::max<std::size_t>(bytes, 1)), element_bytes(call.type))};
+}
+
+Status nothing_allowed(const engine::Call& call, const Settings& settings) {
+  return fail(Code::invalid_usage, "{}: no algorithm that is allowed ({}) can do it in {} numerics", engine::describe(call),
+              settings.algorithm_text.empty() ? "all are" : settings.algorithm_text, engine::name_of(call.numerics));
 }
 
 }  // namespace
@@ -91,9 +97,7 @@ Result<Choice> Tuner::choose(const engine::Call& call) {
     }
   for (const Candidate& each : able)
     if (best == nullptr || each.time_s < best->time_s) best = &each;
-  if (best == nullptr)
-    return fail(Code::invalid_usage, "{}: no algorithm that is allowed ({}) can do it in {} numerics", engine::describe(call),
-                settings_.algorithm_text.empty() ? "all are" : settings_.algorithm_text, engine::name_of(call.numerics));
+  if (best == nullptr) return nothing_allowed(call, settings_);
   chosen = best->choice;
   return chosen;
 }
@@ -139,6 +143,18 @@ std::vector<plan::Plan> Tuner::plans_for(const Algorithm& algorithm, const Situa
   return plans;
 }
 
+Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, const plan::Cluster& cluster, Bytes bytes,
+                              std::size_t element_bytes, Bytes slice) const {
+  return plan::price(plans, cluster,
+                     {.bytes = bytes,
+                      .element_bytes = element_bytes,
+                      .slice = slice,
+                      .window = settings_.window,
+                      .in_flight = plans.front().shared > 0 ? 1 : settings_.tuning.in_flight,
+                      .max_events = kMaxEvents,
+                      .path_steps = 0});
+}
+
 // Of a plan whose time falls with the length of a slice, the best of three lengths.
 void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const {
   const plan::Plan& first = plans.front();
@@ -147,14 +163,7 @@ void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, By
   for (const std::size_t divisor : {1, 4, 16}) {
     const Bytes slice{settings_.tuning.slice.value / divisor};
     if (divisor > 1 && (!first.pipelined || settings_.slice_is_given || slice.value < 1024)) break;
-    const Result<double> time = plan::price(plans, cluster_,
-                                            {.bytes = bytes,
-                                             .element_bytes = element_bytes,
-                                             .slice = slice,
-                                             .window = settings_.window,
-                                             .in_flight = first.shared > 0 ? 1 : settings_.tuning.in_flight,
-                                             .max_events = kMaxEvents,
-                                             .path_steps = 0});
+    const Result<double> time = time_of(plans, cluster_, bytes, element_bytes, slice);
     if (!time.is_ok()) {
       why = time.status();
       break;
@@ -177,6 +186,24 @@ std::vector<Candidate> Tuner::candidates(const engine::Call& call) const {
     return a.refusal.empty() && a.time_s < b.time_s;
   });
   return all;
+}
+
+Result<double> Tuner::predict(const engine::Call& call) const {
+  const std::vector<Candidate> all = candidates(call);
+  if (all.empty() || !all.front().refusal.empty()) return nothing_allowed(call, settings_);
+  const Choice& winner = all.front().choice;
+  const Bytes bytes{std::max(size_of(call.count, call.type).value, element_bytes(call.type))};
+  const auto time = [&](const Situation& situation) {
+    return time_of(plans_for(*winner.algorithm, situation, call.root), cluster_of(situation, settings_), bytes,
+                   element_bytes(call.type), winner.tuning.slice);
+  };
+  // Of a world that takes too long to simulate, the smaller one's.
+  Result<double> whole = time(situation_);
+  return whole.is_ok() ? whole : time(priced_);
+}
+
+Result<double> Tuner::predict(std::span<const engine::Transfer> transfers, Rank self) const {
+  return exchange_time(transfers, self, situation_.world, cluster_of(situation_, settings_), settings_.tuning.slice);
 }
 
 std::string Tuner::explain(const engine::Call& call) const {

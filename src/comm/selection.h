@@ -4,12 +4,14 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithms.h"
 #include "comm/situation.h"
 #include "engine/call.h"
+#include "engine/transfers.h"
 #include "plan/simulator/cluster.h"
 
 namespace shoal::comm {
@@ -45,9 +47,17 @@ class Tuner {
   // The same as text, a line each, and why the winner won.
   std::string explain(const engine::Call& call) const;
 
+  // Seconds that the winner would take for just this length. invalid_usage as choose. In exact numerics: what the call would take
+  // in fast ones, since how many digits travel depends on the data.
+  Result<double> predict(const engine::Call& call) const;
+  // Seconds that rank `self` is busy with these transfers, if the other ends are there and do nothing else.
+  Result<double> predict(std::span<const engine::Transfer> transfers, Rank self) const;
+
  private:
   Candidate look_at(const algorithms::Algorithm& algorithm, const engine::Call& call, bool in_full) const;
   std::vector<plan::Plan> plans_for(const algorithms::Algorithm& algorithm, const Situation& situation, Rank root) const;
+  Result<double> time_of(const std::vector<plan::Plan>& plans, const plan::Cluster& cluster, Bytes bytes,
+                         std::size_t element_bytes, Bytes slice) const;
   void price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const;
 
   // Calls get one choice where their lengths are within a factor of two, and the same promise is asked for. Choices that are

@@ -49,3 +49,33 @@ TEST_CASE("tuner: ordered numerics lets only plans run that add in the promised 
       CHECK(tuner.choose(call)->algorithm->build({.world = {6}}).order == plan::Order::butterfly);
     }
 }
+
+TEST_CASE("tuner: what it predicts is its winner's time, of any collective, world and length") {
+  for (int c = 0; c < plan::kCollectives; ++c)
+    for (const int world : {1, 2, 5}) {
+      const Tuner tuner(Settings{}, {.world = {world}, .group = world, .mappable = true});
+      double before = 0;
+      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
+        INFO(plan::name_of(Collective(c)) << ", " << world << " ranks, " << count << " elements");
+        const Result<double> time = tuner.predict(call_of(Collective(c), count));
+        REQUIRE(time.is_ok());
+        CHECK(*time >= before);
+        if (world > 1) CHECK(*time > 0);
+        before = *time;
+      }
+      if (world == 1 || Collective(c) == Collective::all_to_all_v) continue;
+      const engine::Call whole = call_of(Collective(c), 1024);  // 4096 bytes: just what choices are made for
+      CHECK(*tuner.predict(whole) == tuner.candidates(whole).front().time_s);
+    }
+}
+
+TEST_CASE("tuner: what nothing may do has no predicted time") {
+  Settings settings;
+  settings.algorithms = *AlgorithmFilter::parse("NCCL_ALGO", "all_reduce:two_rings");
+  settings.algorithm_text = "NCCL_ALGO=all_reduce:two_rings";
+  engine::Call call = call_of(Collective::all_reduce, 10);
+  call.numerics = engine::Numerics::ordered;
+  const Result<double> time = Tuner(settings, {.world = {4}}).predict(call);
+  REQUIRE_FALSE(time.is_ok());
+  CHECK(time.status().code() == Code::invalid_usage);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/registrations.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+using shoal::comm::Registrations;
+using Kind = Registrations::Kind;
+
+TEST_CASE("registrations: a handle is known once, to its owner, as what it is") {
+  std::array<char, 100> memory{};
+  Registrations one, other;
+  const std::uintptr_t buffer = one.add({Kind::buffer, memory.data(), {100}}),
+                       window = one.add({Kind::window, memory.data(), {100}});
+  CHECK(buffer != 0);
+  CHECK(buffer != window);
+  CHECK_FALSE(other.remove(Kind::buffer, buffer));
+  CHECK_FALSE(one.remove(Kind::window, buffer));
+  CHECK(one.remove(Kind::buffer, buffer));
+  CHECK_FALSE(one.remove(Kind::buffer, buffer));
+  CHECK(one.remove(Kind::window, window));
+  CHECK(other.add({Kind::buffer, memory.data(), {100}}) > window);
+}
+
+TEST_CASE("registrations: the smallest one that holds all of a range is found") {
+  std::array<char, 100> memory{};
+  Registrations all;
+  all.add({Kind::window, memory.data(), {100}});
+  const std::uintptr_t inner = all.add({Kind::buffer, memory.data() + 10, {20}});
+  CHECK(all.covering(memory.data() + 10, {20})->kind == Kind::buffer);
+  CHECK(all.covering(memory.data() + 29, {1})->kind == Kind::buffer);
+  CHECK(all.covering(memory.data() + 9, {2})->kind == Kind::window);
+  CHECK(all.covering(memory.data() + 10, {21})->kind == Kind::window);
+  CHECK(all.covering(memory.data(), {100})->size == shoal::Bytes{100});
+  CHECK_FALSE(all.covering(memory.data() + 1, {100}));
+  CHECK_FALSE(all.covering(memory.data() - 1, {2}));
+  CHECK_FALSE(all.covering(memory.data() + 50, {SIZE_MAX}));
+  all.remove(Kind::buffer, inner);
+  CHECK(all.covering(memory.data() + 10, {20})->kind == Kind::window);
+}
