@@ -63,6 +63,10 @@ typedef enum {
 #define NCCL_SPLIT_NOCOLOR -1
 #define NCCL_UNDEF_FLOAT -1.0f
 
+#define NCCL_SHRINK_DEFAULT 0x00 /* work that is pending finishes first */
+#define NCCL_SHRINK_ABORT 0x01   /* revokes the communicator first */
+#define NCCL_REVOKE_DEFAULT 0x00
+
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
 #define NCCL_CTA_POLICY_ZERO 0x02
@@ -158,6 +162,10 @@ SHOAL_NCCL(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclU
 SHOAL_NCCL(ncclResult_t, ncclCommInitRankConfig,
            (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
 
+/* The same with up to one unique id a rank; all ranks pass the same `nId` ids in the same order. */
+SHOAL_NCCL(ncclResult_t, ncclCommInitRankScalable,
+           (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config));
+
 /* Makes all `ndev` ranks in this thread. On host memory the device list is only checked for negative entries; NULL: 0..ndev-1. */
 SHOAL_NCCL(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist));
 
@@ -167,7 +175,22 @@ SHOAL_NCCL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommAbort, (ncclComm_t comm));
 
-/* The first failure of the communicator, or ncclSuccess; cheap, from any thread. */
+/* New communicators out of the ranks of `comm`, which stays as it is. Every rank calls it; those with the same `color` (0 or more)
+ * become one, numbered by `key`, equal keys by their rank in `comm`. With NCCL_SPLIT_NOCOLOR a rank gets NULL. `config` NULL: as
+ * that of `comm`. A wrong argument of one rank is an error on all. Works while all ranks live, whatever failed or was revoked. */
+SHOAL_NCCL(ncclResult_t, ncclCommSplit, (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config));
+
+/* A new communicator of all ranks of `comm` but those in the list, which need not live; called by those that stay, with the same
+ * list in any order. Their order stays. */
+SHOAL_NCCL(ncclResult_t, ncclCommShrink,
+           (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm, ncclConfig_t* config,
+            int shrinkFlags));
+
+/* Ends the work of all ranks on the communicator with an error; afterwards it can be split, shrunk, destroyed or aborted. */
+SHOAL_NCCL(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags));
+
+/* The first failure of the communicator, or ncclSuccess; ncclInProgress while a non-blocking one is being made or has work that is
+ * unfinished. Cheap, from any thread. */
 SHOAL_NCCL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
 
 SHOAL_NCCL(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count));

@@ -12,7 +12,7 @@ namespace shoal::comm {
 namespace {
 
 // The first byte of a message.
-enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6 };
+enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6, claim = 7, placement = 8 };
 
 std::string_view cut(std::string_view text, std::size_t longest) { return text.substr(0, std::min(text.size(), longest)); }
 
@@ -69,6 +69,21 @@ struct Encoder {
   }
   void operator()(const Abort&) { kind(Kind::abort); }
   void operator()(const Bye&) { kind(Kind::bye); }
+  void operator()(const Claim& claim) {
+    kind(Kind::claim);
+    out.signed_number(claim.rank.value);
+    out.number(claim.members);
+    out.signed_number(claim.colour);
+    out.signed_number(claim.key);
+    out.text(cut(claim.root_address, kMaxIdentityText));
+  }
+  void operator()(const Placement& placement) {
+    kind(Kind::placement);
+    out.signed_number(placement.rank.value);
+    out.signed_number(placement.world.value);
+    out.text(cut(placement.root_address, kMaxIdentityText));
+    out.raw(placement.nonce.bytes);
+  }
 };
 
 std::optional<Record> read_record(ByteReader& from) {
@@ -116,6 +131,31 @@ std::optional<Notice> read_notice(ByteReader& from) {
   return notice;
 }
 
+std::optional<Claim> read_claim(ByteReader& from) {
+  Claim claim;
+  claim.rank = Rank{from.signed_number()};
+  claim.members = from.number<std::uint64_t>();
+  claim.colour = from.signed_number();
+  claim.key = from.signed_number();
+  claim.root_address = from.text(kMaxIdentityText);
+  if (claim.rank.value < 0 || claim.rank.value >= kMaxWorld || claim.colour < -1) return std::nullopt;
+  return claim;
+}
+
+std::optional<Placement> read_placement(ByteReader& from) {
+  Placement placement;
+  placement.rank = Rank{from.signed_number()};
+  placement.world = World{from.signed_number()};
+  placement.root_address = from.text(kMaxIdentityText);
+  const std::span<const std::byte> nonce = from.raw(placement.nonce.bytes.size());
+  std::ranges::copy(nonce, placement.nonce.bytes.begin());
+  const bool none = placement.world.value == 0 && placement.rank.value == -1;
+  const bool some =
+      placement.world.value <= kMaxWorld && placement.rank.value >= 0 && placement.rank.value < placement.world.value;
+  if (!none && !some) return std::nullopt;
+  return placement;
+}
+
 std::optional<Message> read_message(ByteReader& from) {
   switch (static_cast<Kind>(from.number<std::uint8_t>())) {
     case Kind::record: return read_record(from);
@@ -124,6 +164,8 @@ std::optional<Message> read_message(ByteReader& from) {
     case Kind::gave_up: return GaveUp{from.number<std::uint64_t>()};
     case Kind::abort: return Abort{};
     case Kind::bye: return Bye{};
+    case Kind::claim: return read_claim(from);
+    case Kind::placement: return read_placement(from);
   }
   return std::nullopt;
 }

@@ -165,6 +165,7 @@ Result<Environment> parse_environment(const Getter& get) {
   if (e.debug == "ABORT") e.debug = "INFO";  // NCCL's ABORT also ends the process, which a library must not
   reader.text("NCCL_DEBUG_FILE", e.debug_file);
   read_network(reader, e);
+  reader.number("NCCL_COMM_BLOCKING", -1, 0, 1, "as config.blocking says", e.comm_blocking);
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   read_algorithm(reader, e);
