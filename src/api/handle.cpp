@@ -19,7 +19,7 @@ using Stage = ncclComm::Stage;
 constexpr std::size_t kReuseFrom = 256;
 
 // Calls that run end some 50 ms after abort. But a signal handler may abort the very call that it interrupts.
-constexpr auto kAbortWait = 800ms;
+constexpr auto kAbortWait = 500ms;
 constexpr auto kPause = 200us;
 
 constexpr std::uint64_t kKeeps = 1;

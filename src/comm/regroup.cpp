@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kRefusals = 3s;  // a leader's listener is open as long as its communicator lives: who refuses for so long is gone
 constexpr auto kMistakeTime = 5s;  // a regrouping that has failed waits so long for the rest, who would else wait for it
+constexpr auto kLossTime = 1s;     // the same after a loss, of which the others hear by the parent's control plane, too
 constexpr auto kAnswerTime = 2s;   // after a member's deadline: the leader, whose own passes then, knows who is missing
 constexpr auto kFlushTime = 1s;
 constexpr auto kLook = 50ms;  // how often trouble is asked for
@@ -61,7 +62,7 @@ class Leader {
  public:
   Leader(const Regrouping& wish, const Family& family, Claim own) : wish_(wish), family_(family), members_(own.members) {
     claims_.emplace(family.self, std::move(own));
-    if (!wish.mistake.is_ok()) fail_all(for_others(family.self, wish.mistake));
+    if (!wish.mistake.is_ok()) fail_all(for_others(family.self, wish.mistake), kMistakeTime);
   }
 
   // This rank's own placement.
@@ -69,9 +70,9 @@ class Leader {
     Status ended;
     while (claims_.size() < wish_.members.size()) {
       const Status bad = trouble();
-      if (!bad.is_ok()) fail_all(for_others(family_.self, bad));
+      if (!bad.is_ok()) fail_all(for_others(family_.self, bad), kLossTime);
       if (!bad.is_ok() && bad.code() != Code::remote_error) ended = bad;  // it ends here, now
-      if (deadline.passed()) fail_all(missing());
+      if (deadline.passed()) fail_all(missing(), 0s);
       if (!ended.is_ok() || deadline.passed() || (failure_ && patience_->passed())) break;
       receive();
       for (auto guest = guests_.begin(); guest != guests_.end();)
@@ -107,10 +108,10 @@ class Leader {
   }
 
   // The first failure counts. The regrouping goes on for a while, so that those who are on their way are told.
-  void fail_all(Status why) {
+  void fail_all(Status why, std::chrono::milliseconds patience) {
     if (failure_) return;
     failure_ = std::move(why);
-    patience_.emplace(kMistakeTime);
+    patience_.emplace(patience);
   }
 
   void tell(Guest& guest, const Message& message) {
@@ -119,10 +120,11 @@ class Leader {
     guest.channel.progress();
   }
 
-  // Of two connections of a rank the newer counts: it has given up the older.
+  // Of two connections of a rank the newer counts: it has given up the older. But who was answered comes for the next regrouping.
   void receive() {
     family_.switchboard.progress();
-    for (link::Switchboard::Visitor& visitor : family_.switchboard.take_visitors()) {
+    const auto unanswered = [this](Rank from) { return !guests_.contains(from) || !guests_.at(from).told; };
+    for (link::Switchboard::Visitor& visitor : family_.switchboard.take_visitors(unanswered)) {
       claims_.erase(visitor.from);
       guests_.insert_or_assign(visitor.from, Guest(std::move(visitor.shaken)));
     }
@@ -134,7 +136,8 @@ class Leader {
     if (guest.heard) {
       if (!guest.channel.closed() || guest.told) return true;
       fail_all({Code::remote_error, fmt::format("{}: {} died or left while it waited for the others", wish_.name, name_of(from)),
-                from});
+                from},
+               kLossTime);
       return true;
     }
     const Result<std::optional<std::vector<std::byte>>> payload = guest.channel.next();
@@ -148,9 +151,10 @@ class Leader {
 
   bool understand(Rank from, Guest& guest, const Message& message) {
     if (const auto* mistake = std::get_if<Notice>(&message); mistake != nullptr && is_member(from)) {
-      guest.heard = guest.told = true;
+      guest.heard = true;
       claims_.try_emplace(from);
-      fail_all(for_others(from, to_status(*mistake)));
+      fail_all(for_others(from, to_status(*mistake)), kMistakeTime);
+      tell(guest, to_notice(*failure_));
       return true;
     }
     const auto* claim = std::get_if<Claim>(&message);
@@ -159,7 +163,7 @@ class Leader {
     if (claim->members != members_ || !is_member(from)) {
       const Status why = disagreement(from);
       tell(guest, to_notice(why));
-      if (is_member(from)) fail_all(why);
+      if (is_member(from)) fail_all(why, kMistakeTime);
     }
     if (is_member(from)) claims_.insert_or_assign(from, *claim);
     if (failure_) tell(guest, to_notice(*failure_));
@@ -276,16 +280,13 @@ class Member {
     return fail(Code::internal_error, "{}: unexpected message {} from {}", wish_.name, (*answer)->index(), describe(leader_));
   }
 
+  // For some seconds: who comes later than that waits for this rank until the deadline.
   void tell_mistake() const {
     const Deadline deadline{kMistakeTime};
     Result<Channel> channel = approach(way_, deadline);
     if (!channel.is_ok()) return;
     channel->send(to_notice(wish_.mistake));
-    while (!channel->flushed() && !deadline.passed()) {
-      channel->flush();
-      std::vector<pollfd> polled{{channel->wakeup().descriptor, POLLOUT, 0}};
-      if (!channel->flushed()) wait(polled, deadline);
-    }
+    (void)hear(*channel, deadline);  // or this rank's next regrouping would overtake this one
   }
 
  private:

@@ -108,10 +108,16 @@ void Switchboard::advance(Place place, Line& line) {
   }
 }
 
-std::vector<Switchboard::Visitor> Switchboard::take_visitors() {
+std::vector<Switchboard::Visitor> Switchboard::take_visitors(const std::function<bool(Rank)>& wanted) {
   std::vector<Visitor> taken;
-  for (auto& [from, shaken] : visitors_) taken.push_back({from, std::move(shaken)});
-  visitors_.clear();
+  for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
+    if (!wanted(visitor->first)) {
+      ++visitor;
+      continue;
+    }
+    taken.push_back({visitor->first, std::move(visitor->second)});
+    visitor = visitors_.erase(visitor);
+  }
   return taken;
 }
 

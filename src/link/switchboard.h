@@ -11,6 +11,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,8 +52,8 @@ class Switchboard {
     Handshake shaken;
   };
   static constexpr const char* kVisit = "visit";
-  // Who has come since the last time; of each peer only the newest.
-  std::vector<Visitor> take_visitors();
+  // Those who have come and are wanted; the others stay. Of each peer only the newest is kept.
+  std::vector<Visitor> take_visitors(const std::function<bool(Rank)>& wanted);
 
   // Every link made so far, to look at its health or to flush it: f(link), f(link, peer) or f(link, peer, channel). Those that
   // the peer made and this rank has not asked for yet are among them.

@@ -13,7 +13,7 @@ using testing::Ranks;
 
 bool started(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
 
-std::string init(const Ranks& ranks, ncclComm_t& comm) {
+std::string begin_init(const Ranks& ranks, ncclComm_t& comm) {
   ncclConfig_t config = testing::non_blocking();
   if (!started(ncclCommInitRankConfig(&comm, ranks.world, ranks.id, ranks.rank, &config)))
     return testing::must(ncclInternalError, "init");
@@ -21,7 +21,7 @@ std::string init(const Ranks& ranks, ncclComm_t& comm) {
 }
 
 std::string init_and_wait(const Ranks& ranks, ncclComm_t& comm) {
-  if (std::string wrong = init(ranks, comm); !wrong.empty()) return wrong;
+  if (std::string wrong = begin_init(ranks, comm); !wrong.empty()) return wrong;
   return testing::must(testing::settled(comm), "init");
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("FC-07: calls, split and destroy before the end of init are refused, a
     CHECK(testing::run_ranks(transport, 2, 60, [](const Ranks& ranks) -> std::string {
             ncclComm_t comm = nullptr, child = nullptr;
             if (ranks.rank == 1) testing::sleep_ms(700);
-            if (std::string wrong = init(ranks, comm); !wrong.empty()) return wrong;
+            if (std::string wrong = begin_init(ranks, comm); !wrong.empty()) return wrong;
             if (ranks.rank == 0) {
               float x = 1;
               int n = 0;
@@ -84,7 +84,7 @@ TEST_CASE("FC-07: calls, split and destroy before the end of init are refused, a
 TEST_CASE("FC-07: two threads poll a communicator each, and the state moves once") {
   CHECK(testing::as_threads(2, {}, 60, [](const Ranks& ranks) -> std::string {
           ncclComm_t comm = nullptr;
-          if (std::string wrong = init(ranks, comm); !wrong.empty()) return wrong;
+          if (std::string wrong = begin_init(ranks, comm); !wrong.empty()) return wrong;
           int moves = 0;
           ncclResult_t before = ncclInProgress;
           const auto start = testing::Clock::now();
@@ -106,7 +106,7 @@ TEST_CASE("non-blocking: abort ends an init that waits for ranks that never come
             ncclGetUniqueId(&ranks.id);
             for (int round = 0; round < 3; ++round) {
               ncclComm_t comm = nullptr;
-              if (std::string wrong = init(ranks, comm); !wrong.empty()) return wrong;
+              if (std::string wrong = begin_init(ranks, comm); !wrong.empty()) return wrong;
               testing::sleep_ms(100 * round);
               ncclResult_t state = ncclSuccess;
               ncclCommGetAsyncError(comm, &state);
@@ -129,7 +129,7 @@ TEST_CASE("non-blocking: a rank that aborts its init is named to those that wait
             testing::sleep_ms(3000);  // never comes in time
             return "";
           }
-          if (std::string wrong = init(ranks, comm); !wrong.empty()) return wrong;
+          if (std::string wrong = begin_init(ranks, comm); !wrong.empty()) return wrong;
           if (ranks.rank == 1) {
             testing::sleep_ms(500);
             return testing::must(ncclCommAbort(comm), "abort");
