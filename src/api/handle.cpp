@@ -247,6 +247,8 @@ Status end_handle(ncclComm_t handle, bool aborting) {
     return still_making("abort it, or poll ncclCommGetAsyncError until it is done and destroy it then");
   std::uint64_t live = ncclComm::kLive;
   if (!handle->magic.compare_exchange_strong(live, ncclComm::kEnding)) return not_live(handle);
+  // Who has finalized and is through leaves in order, either way.
+  aborting = aborting && !(handle->stage.load() == Stage::finalized && handle->communicator->is_idle());
   Status status;
   if (aborting)
     stop(*handle);

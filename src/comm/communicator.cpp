@@ -38,7 +38,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::span<const Uniqu
   if (joined.is_ok()) return made;
   if (made->agreement_.control != nullptr) {
     (void)made->note_failure(joined);
-  } else if (!made->presented_) {
+  } else if (!made->presented_ || joined.code() == Code::system_error) {
     const link::PeerIdentity self = made->endpoint_.self;
     made.reset();  // descriptors may be what there is a lack of
     excuse(id, rank, world, self, joined, environment);

@@ -220,12 +220,9 @@ TEST_CASE("FC-26: a rank that cannot go on inside init fails alone at once, and 
       const auto start = testing::Clock::now();
       const ncclResult_t result = ncclCommInitRank(&comm, ranks.world, ranks.id, ranks.rank);
       if (testing::seconds_since(start) > 10) return "took " + std::to_string(testing::seconds_since(start)) + " s";
-      if (result == ncclSuccess) {  // then links are what fails, or nothing
-        const ncclResult_t later = testing::until_failure(comm, 1);
-        ncclCommAbort(comm);
-        return later == ncclSuccess || ranks.rank != 2 ? "" : "links";
-      }
+      if (result == ncclSuccess) return testing::must(ncclCommAbort(comm), "abort");
       if (comm != nullptr) return "a handle with an error";
+      if (ranks.rank == 0) testing::sleep_ms(1500);  // the root service lives in this process: the others may not have come yet
       if (ranks.rank == 2) {
         if (std::string wrong = testing::expect(result, ncclSystemError, "rank 2's init"); !wrong.empty()) return wrong;
         return "failed";
@@ -233,11 +230,8 @@ TEST_CASE("FC-26: a rank that cannot go on inside init fails alone at once, and 
       if (std::string wrong = testing::expect(result, ncclRemoteError, "init"); !wrong.empty()) return wrong;
       return testing::expect_text("rank 2 (");
     });
-    if (text == "rank 2: failed\n")
-      ++failed_in_init;
-    else
-      CHECK((text.empty() || text == "rank 2: links\n"));
-    if (text != "rank 2: links\n" && !text.empty() && text != "rank 2: failed\n") CHECK(text == "");
+    failed_in_init += text.empty() ? 0 : 1;
+    if (!text.empty()) CHECK(text == "rank 2: failed\n");
   }
   CHECK(failed_in_init >= 3);
 }
