@@ -16,16 +16,21 @@ using Made = Result<std::unique_ptr<comm::Communicator>>;
 // The parent while it is regrouped: kept from the call until every rank has its place, not until the child is there.
 using Parent = std::shared_ptr<std::optional<Entered>>;
 
-Made make_child(const Parent& parent, const comm::Regrouping& wish, std::uint64_t ticket, const comm::Interrupted& interrupted) {
-  comm::Communicator& communicator = (*parent)->communicator();
-  const engine::Numerics numerics = communicator.numerics();
-  Result<std::optional<comm::Membership>> place = communicator.regroup(wish, ticket, *environment(), interrupted);
+// What the issuing thread takes from the parent.
+struct Issue {
+  std::uint64_t ticket = 0;
+  engine::Numerics numerics = engine::Numerics::fast;
+};
+
+Made make_child(const Parent& parent, const comm::Regrouping& wish, const Issue& issue, const comm::Interrupted& interrupted) {
+  Result<std::optional<comm::Membership>> place =
+      (*parent)->communicator().regroup(wish, issue.ticket, *environment(), interrupted);
   parent->reset();
   if (!place.is_ok()) return place.status();
   if (!place->has_value()) return std::unique_ptr<comm::Communicator>();
   const comm::Membership& found = **place;
   Made made = comm::Communicator::create({&found.id, 1}, found.rank, found.world, *environment(), interrupted);
-  if (made.is_ok()) (*made)->set_numerics(numerics);
+  if (made.is_ok()) (*made)->set_numerics(issue.numerics);
   return made;
 }
 
@@ -70,13 +75,14 @@ Status regroup(const char* function, Entered entered, comm::Regrouping wish, ncc
       .function = function, .out = out, .config = chosen->config, .blocking = chosen->blocking, .device = handle.device};
   if (!making.blocking && wish.colour == comm::kNoColour) making.for_none = worker_of(handle);
   const auto parent = std::make_shared<std::optional<Entered>>(std::move(entered));
-  const auto ticket = std::make_shared<std::uint64_t>(0);
-  making.issue = [parent, ticket, kills] {
+  const auto issue = std::make_shared<Issue>();
+  making.issue = [parent, issue, kills] {
     if (kills) (void)revoke(&(*parent)->handle());
-    *ticket = (*parent)->communicator().issue_regrouping();
+    comm::Communicator& communicator = (*parent)->communicator();
+    *issue = {communicator.issue_regrouping(), communicator.numerics()};
   };
-  making.make = [parent, ticket, wish = std::move(wish)](const comm::Interrupted& interrupted) {
-    return make_child(parent, wish, *ticket, interrupted);
+  making.make = [parent, issue, wish = std::move(wish)](const comm::Interrupted& interrupted) {
+    return make_child(parent, wish, *issue, interrupted);
   };
   return submit(std::move(making));
 }
