@@ -25,6 +25,7 @@ constexpr auto kRefusals = 3s;  // a leader's listener is open as long as its co
 constexpr auto kMistakeTime = 5s;  // a regrouping that has failed waits so long for the rest, who would else wait for it
 constexpr auto kLossTime = 1s;     // the same after a loss, of which the others hear by the parent's control plane, too
 constexpr auto kAnswerTime = 2s;   // after a member's deadline: the leader, whose own passes then, knows who is missing
+constexpr auto kGrace = 300ms;     // a rank that has its answer may leave the parent before the others have theirs
 constexpr auto kFlushTime = 1s;
 constexpr auto kLook = 50ms;  // how often trouble is asked for
 constexpr int kNamedMissing = 16;
@@ -268,8 +269,12 @@ class Member {
     if (!channel.is_ok()) return lost(channel.status());
     channel->send(claim);
     Result<std::optional<Message>> answer = hear(*channel, deadline);
-    if (deadline.interrupted()) return trouble();
-    if (answer.is_ok() && !answer->has_value()) answer = hear(*channel, Deadline(kAnswerTime));
+    if (answer.is_ok() && !answer->has_value()) {
+      const Status bad = trouble();
+      if (!bad.is_ok() && bad.code() != Code::remote_error) return bad;
+      answer = hear(*channel, Deadline(bad.is_ok() ? kAnswerTime : kGrace));
+      if (!bad.is_ok() && answer.is_ok() && !answer->has_value()) return bad;
+    }
     if (!answer.is_ok()) return lost(answer.status());
     if (!answer->has_value())
       return Status(Code::timeout,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ncclCommSplit: who comes together and in which order, and that no mistake, death or absence of one rank leaves another waiting.
+#include <arpa/inet.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -210,6 +212,60 @@ TEST_CASE("split: a rank that shrinks instead, or is aborted meanwhile, is an er
             return wrong;
           if (std::string wrong = testing::expect_text("rank 2 ("); !wrong.empty()) return wrong;
           return testing::must(ncclCommAbort(comm), "abort");
+        }) == "");
+}
+
+TEST_CASE("split: a failure of the parent that takes no rank away is none of its children") {
+  for (const char* transport : kTransports) {
+    INFO(transport);
+    CHECK(testing::run_ranks(transport, 4, 60, [](const Ranks& ranks) -> std::string {
+            ncclComm_t comm = nullptr, child = nullptr;
+            if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+            std::vector<float> x(100, 1);
+            const ncclResult_t failed =
+                ncclAllReduce(x.data(), x.data(), ranks.rank == 2 ? 50 : 100, ncclFloat, ncclSum, comm, nullptr);
+            if (failed == ncclSuccess) return "different counts went unnoticed";
+            if (std::string wrong = split(comm, 0, -ranks.rank, child); !wrong.empty()) return wrong;
+            // Whoever has its child leaves the parent, in whatever way, while the others may still be on their way.
+            if (std::string wrong = testing::must(ncclCommAbort(comm), "abort"); !wrong.empty()) return wrong;
+            return check_and_destroy(child, ranks.rank, {3, 2, 1, 0});
+          }) == "");
+  }
+}
+
+TEST_CASE("split: each rank leaves the parent as soon as it has its child, or none") {
+  for (const char* transport : kTransports)
+    for (int round = 0; round < 10; ++round) {
+      INFO(transport);
+      CHECK(testing::run_ranks(transport, 5, 60, [](const Ranks& ranks) -> std::string {
+              ncclComm_t comm = nullptr, child = nullptr;
+              if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+              const bool alone = ranks.rank > 2;
+              const int colour = ranks.rank == 4 ? NCCL_SPLIT_NOCOLOR : ranks.rank == 3 ? 1 : 0;
+              if (std::string wrong = split(comm, colour, 0, child); !wrong.empty()) return wrong;
+              if (std::string wrong = testing::must(ncclCommAbort(comm), "abort"); !wrong.empty()) return wrong;
+              if (ranks.rank == 4) return child == nullptr ? "" : "a communicator without a colour";
+              return check_and_destroy(child, ranks.rank, alone ? std::vector{3} : std::vector{0, 1, 2});
+            }) == "");
+    }
+}
+
+TEST_CASE("split: with NCCL_COMM_ID children have ports of their own") {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof where;
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&where), length) == 0);
+  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&where), &length) == 0);
+  close(listener);
+  const std::string id = "127.0.0.1:" + std::to_string(ntohs(where.sin_port));
+  CHECK(testing::as_processes(3, {{"NCCL_COMM_ID", id}}, 60, [](const Ranks& ranks) {
+          return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+            ncclComm_t child = nullptr;
+            if (std::string wrong = split(comm, ranks.rank == 0 ? 0 : 1, -ranks.rank, child); !wrong.empty()) return wrong;
+            return check_and_destroy(child, ranks.rank, ranks.rank == 0 ? std::vector{0} : std::vector{2, 1});
+          });
         }) == "");
 }
 
