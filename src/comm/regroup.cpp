@@ -72,9 +72,15 @@ class Leader {
     while (claims_.size() < wish_.members.size()) {
       const Status bad = trouble();
       if (!bad.is_ok()) fail_all(for_others(family_.self, bad), kLossTime);
-      if (!bad.is_ok() && bad.code() != Code::remote_error) ended = bad;  // it ends here, now
-      if (deadline.passed()) fail_all(missing(), 0s);
-      if (!ended.is_ok() || deadline.passed() || (failure_ && patience_->passed())) break;
+      if (!bad.is_ok() && bad.code() != Code::remote_error) {
+        ended = bad;  // here, now
+        break;
+      }
+      if (deadline.passed()) {
+        fail_all(missing(), kLossTime);
+        break;
+      }
+      if (failure_ && patience_->passed()) break;
       receive();
       for (auto guest = guests_.begin(); guest != guests_.end();)
         guest = hear(guest->first, guest->second) ? std::next(guest) : guests_.erase(guest);
@@ -99,7 +105,7 @@ class Leader {
     bool told = false;
   };
 
-  bool is_member(Rank rank) const { return std::ranges::binary_search(wish_.members, rank); }
+  bool is_member(Rank rank) const { return std::ranges::binary_search(wish_.members, rank.value, {}, &Rank::value); }
   std::string name_of(Rank rank) const { return describe(family_.peers[static_cast<std::size_t>(rank.value)]); }
 
   // What one rank's mistake or end is for the others.
