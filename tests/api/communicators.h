@@ -15,6 +15,9 @@ namespace testing {
 
 using Clock = std::chrono::steady_clock;
 
+// What must return within a second, on a machine that does other things, too.
+inline constexpr double kSoon = 3;
+
 inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 inline void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
