@@ -204,7 +204,9 @@ Status state_of(ncclComm& handle) {
   const auto in_progress = [] { return Status(Code::in_progress, "in progress"); };
   if (stage == Stage::making) return in_progress();
   if (stage == Stage::unmade) return handle.unmade;
-  if (Status failure = handle.communicator->first_failure(); !failure.is_ok()) return failure;
+  // Where all ranks revoke, it does not matter whose revocation came first.
+  Status failure = handle.communicator->first_failure();
+  if (!failure.is_ok() && !(stage == Stage::revoked && failure.code() == Code::invalid_usage)) return failure;
   const bool stopping = stage == Stage::revoked && !handle.communicator->is_idle();
   return stopping || is_working(handle) ? in_progress() : Status();
 }
@@ -248,19 +250,18 @@ Status end_handle(ncclComm_t handle, bool aborting) {
   std::uint64_t live = ncclComm::kLive;
   if (!handle->magic.compare_exchange_strong(live, ncclComm::kEnding)) return not_live(handle);
   // Who has finalized and is through leaves in order, either way.
-  aborting = aborting && !(handle->stage.load() == Stage::finalized && handle->communicator->is_idle());
+  const Stage stage = handle->stage.load();
+  const bool cuts_off = aborting && !(stage == Stage::finalized && handle->communicator->is_idle());
   Status status;
-  if (aborting)
+  if (cuts_off)
     stop(*handle);
-  else if (handle->stage.load() == Stage::ready || handle->stage.load() == Stage::finalized)
+  else if (stage > Stage::unmade)
     status = handle->communicator->drain();
-  else if (handle->stage.load() == Stage::revoked)
-    (void)handle->communicator->drain();
   wait_for_others(*handle, kAbortWait);
-  if (aborting) stop(*handle);  // it may have been made meanwhile
+  if (cuts_off) stop(*handle);  // it may have been made meanwhile
   end_worker(*handle);
   leave(*handle, kKeeps);
-  return status;
+  return aborting || stage == Stage::revoked ? Status() : status;
 }
 
 }  // namespace shoal::api

@@ -29,7 +29,7 @@ struct ncclComm {
   enum class Stage : std::uint8_t {
     making,     // ncclInProgress; there is no communicator yet
     unmade,     // that failed; there will be none
-    ready,      // (whether it has failed since, the communicator knows)
+    ready,      // in this and all later stages there is one (whether it has failed, it knows itself)
     finalized,  // no more calls
     revoked,    // no more calls, but regrouping
   };

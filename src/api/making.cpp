@@ -2,6 +2,7 @@
 #include "api/making.h"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -22,13 +23,21 @@ Made make(const Making& making, const comm::Interrupted& interrupted) {
   }
 }
 
+Status no_thread(const std::system_error& error) {
+  return fail(Code::system_error, "a thread for a communicator in the making cannot be started: {}", error.what());
+}
+
 Status make_here(const Making& making) {
   Made made = make(making, {});
   if (!made.is_ok()) return made.status();
   if (*made == nullptr) return {};
-  ncclComm_t handle = make_handle(making.config, true, making.device);
-  settle(*handle, std::move(made));
-  *making.out = handle;
+  try {
+    ncclComm_t handle = make_handle(making.config, true, making.device);
+    settle(*handle, std::move(made));
+    *making.out = handle;
+  } catch (const std::bad_alloc&) {
+    return fail(Code::system_error, "out of memory");
+  }
   return {};
 }
 
@@ -38,7 +47,11 @@ Status make_beside_each_other(const std::vector<Making>& all) {
   threads.reserve(all.size());
   for (std::size_t i = 1; i < all.size(); ++i) {
     const SignalsBlocked blocked;
-    threads.emplace_back([&, i] { results[i] = make_here(all[i]); });
+    try {
+      threads.emplace_back([&, i] { results[i] = make_here(all[i]); });
+    } catch (const std::system_error& error) {
+      results[i] = no_thread(error);
+    }
   }
   results[0] = make_here(all[0]);
   for (std::thread& thread : threads) thread.join();
@@ -63,11 +76,11 @@ Status make_in_background(Making making) {
     handle->maker = std::thread([inside = entered.take(), making = std::move(making)] {
       ncclComm& mine = inside.handle();
       Made made = make(making, [&] { return mine.cancelled.load(); });
-      if (!made.is_ok()) (void)report(making.function, made.status());
+      if (!made.is_ok() && !mine.cancelled.load()) (void)report(making.function, made.status());
       settle(mine, std::move(made));
     });
   } catch (const std::system_error& error) {
-    settle(*handle, Status(Code::system_error, std::string("starting a thread: ") + error.what()));
+    settle(*handle, no_thread(error));
   }
   return {};
 }

@@ -59,6 +59,7 @@ TEST_CASE("revoke: afterwards calls and finalize are refused; questions, split, 
               return wrong;
             if (std::string wrong = testing::must(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "revoke again"); !wrong.empty())
               return wrong;
+            if (std::string wrong = testing::must(testing::settled(comm), "the state"); !wrong.empty()) return wrong;
             float x = 1;
             for (const ncclResult_t result :
                  {ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, nullptr), ncclSend(&x, 1, ncclFloat, 0, comm, nullptr),
