@@ -74,6 +74,9 @@ typedef enum {
 #define NCCL_WIN_DEFAULT 0x00
 #define NCCL_WIN_COLL_SYMMETRIC 0x01
 #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
+#define NCCL_SHRINK_DEFAULT 0x00 /* work that is pending finishes first */
+#define NCCL_SHRINK_ABORT 0x01   /* revokes the communicator first */
+#define NCCL_REVOKE_DEFAULT 0x00
 
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
@@ -197,8 +200,7 @@ SHOAL_NCCL(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclU
 SHOAL_NCCL(ncclResult_t, ncclCommInitRankConfig,
            (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
 
-/* The same with `nId` ids, whose ranks' first meetings are shared out among the processes that made them. nId is 1 .. nranks; the
- * ids and their order are the same on all ranks. */
+/* The same with up to one unique id a rank; all ranks pass the same `nId` ids in the same order. */
 SHOAL_NCCL(ncclResult_t, ncclCommInitRankScalable,
            (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config));
 
@@ -211,21 +213,22 @@ SHOAL_NCCL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommAbort, (ncclComm_t comm));
 
-/* Ends what is running on the communicator, on this rank and, through it, on the others. Afterwards it can only be split, shrunk,
- * destroyed or aborted. `revokeFlags` is NCCL_REVOKE_DEFAULT. */
-SHOAL_NCCL(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags));
-
-/* Collective over all ranks of `comm`: those with the same color (0 or more) make a communicator, ordered by key, then by rank.
- * NCCL_SPLIT_NOCOLOR takes part and gets NULL. config NULL: the parent's. In a group, `newcomm` is set when it ends. */
+/* New communicators out of the ranks of `comm`, which stays as it is. Every rank calls it; those with the same `color` (0 or more)
+ * become one, numbered by `key`, equal keys by their rank in `comm`. With NCCL_SPLIT_NOCOLOR a rank gets NULL. `config` NULL: as
+ * that of `comm`. A wrong argument of one rank is an error on all. Works while all ranks live, whatever failed or was revoked. */
 SHOAL_NCCL(ncclResult_t, ncclCommSplit, (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config));
 
-/* Called by the ranks of `comm` that stay, with the same list of those that do not (at least one): makes a communicator of those
- * that stay, in their order. NCCL_SHRINK_ABORT first ends what is running. config NULL: the parent's. */
+/* A new communicator of all ranks of `comm` but those in the list, which need not live; called by those that stay, with the same
+ * list in any order. Their order stays. */
 SHOAL_NCCL(ncclResult_t, ncclCommShrink,
            (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm, ncclConfig_t* config,
             int shrinkFlags));
 
-/* The first failure of the communicator, or ncclSuccess; cheap, from any thread. */
+/* Ends the work of all ranks on the communicator with an error; afterwards it can be split, shrunk, destroyed or aborted. */
+SHOAL_NCCL(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags));
+
+/* The first failure of the communicator, or ncclSuccess; ncclInProgress while a non-blocking one is being made or has work that is
+ * unfinished. Cheap, from any thread. */
 SHOAL_NCCL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
 
 SHOAL_NCCL(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count));

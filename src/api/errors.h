@@ -20,6 +20,7 @@ template <typename F>
 ncclResult_t guarded(const char* function, F&& body) noexcept {
   try {
     const Status status = std::forward<F>(body)();
+    if (status.code() == Code::in_progress) return ncclInProgress;
     return status.is_ok() ? ncclSuccess : report(function, status);
   } catch (const std::bad_alloc&) {
     return report(function, Status(Code::system_error, "out of memory"));

@@ -18,7 +18,8 @@ constinit thread_local int depth = 0;
 
 struct Group {
   std::vector<Issued> calls;
-  std::vector<Initialisation> initialisations;
+  std::vector<Making> makings;
+  std::vector<Ending> endings;
   Status first_error;
 };
 
@@ -28,7 +29,7 @@ Group& group() {
 }
 
 void read_late_factor(Issued& issued) {
-  if (issued.late_factor == nullptr) return;
+  if (issued.late_factor == nullptr || issued.on.communicator().is_aborted()) return;
   engine::Call& call = issued.call;
   std::memcpy(call.factor.data(), issued.late_factor, element_bytes(call.type));
   call.scale = device::make_scale(call.type, call.op, issued.on.communicator().world(), call.factor.data());
@@ -68,7 +69,11 @@ void enqueue(Issued issued) {
     before.record(*other);
     before.delay(stream);
   }
-  stream.enqueue([work = std::make_shared<Issued>(std::move(issued))] { (void)run_here(*work, /*beside_compute=*/true); });
+  issued.on.rest();
+  stream.enqueue([work = std::make_shared<Issued>(std::move(issued))] {
+    work->on.resume();
+    (void)run_here(*work, /*beside_compute=*/true);
+  });
   device::Event after;
   if (!others.empty()) after.record(stream);
   for (const auto& other : others) after.delay(*other);
@@ -124,17 +129,6 @@ class Together final : public engine::Refill {
   Status first_error_;
 };
 
-Status run_initialisations(std::vector<Initialisation> work) {
-  if (work.size() == 1) return work.front()();
-  std::vector<Status> results(work.size());
-  std::vector<std::thread> threads;
-  threads.reserve(work.size());
-  for (std::size_t i = 0; i < work.size(); ++i) threads.emplace_back([&, i] { results[i] = work[i](); });
-  for (std::thread& thread : threads) thread.join();
-  const auto bad = std::find_if(results.begin(), results.end(), [](const Status& status) { return !status.is_ok(); });
-  return bad == results.end() ? Status() : *bad;
-}
-
 // The transfers of one communicator in a group run together, after its collectives: one of them alone may wait for what only
 // another one's peer sends. Where they were issued on several streams, they run on the first, and the others wait for them.
 void merge_transfers(std::vector<Issued>& calls) {
@@ -164,28 +158,47 @@ Status check_all(const std::vector<Issued>& calls) {
   return {};
 }
 
-Status end_outermost() {
-  Group& mine = group();
-  Group ended = std::exchange(mine, Group{});
-  if (!ended.first_error.is_ok()) return ended.first_error;  // nothing of a poisoned group runs
-  if (!ended.initialisations.empty()) {
-    if (!ended.calls.empty())
-      return fail(Code::invalid_usage, "a group holds communicators in the making or calls on communicators, not both");
-    return run_initialisations(std::move(ended.initialisations));
-  }
-  merge_transfers(ended.calls);
+// The null stream of a non-blocking communicator is its worker.
+void choose_stream(Issued& issued) {
+  ncclComm& handle = issued.on.handle();
+  if (handle.blocking || issued.stream != nullptr) return;
+  issued.stream = worker_of(handle);
+  issued.on_worker = true;
+}
+
+Status run_calls(std::vector<Issued> calls) {
+  if (calls.empty()) return {};
+  const bool blocking = calls.front().on.handle().blocking;
+  if (std::ranges::any_of(calls, [&](const Issued& each) { return each.on.handle().blocking != blocking; }))
+    return fail(Code::invalid_argument,
+                "a group holds calls on blocking and on non-blocking communicators: they must be of one kind");
+  merge_transfers(calls);
   // Nothing of a group takes a place in the order unless all of it does: it would keep others waiting.
-  if (Status s = check_all(ended.calls); !s.is_ok()) return s;
+  if (Status s = check_all(calls); !s.is_ok()) return s;
   std::vector<Issued> here;
-  for (Issued& issued : ended.calls) {
+  bool in_background = false;
+  for (Issued& issued : calls) {
     issue(issued);
+    in_background |= issued.on_worker;
     if (issued.stream != nullptr)
       enqueue(std::move(issued));
     else
       here.push_back(std::move(issued));
   }
-  if (here.empty()) return {};
+  if (here.empty()) return in_background ? Status(Code::in_progress, "in progress") : Status();
   return here.size() == 1 ? run_here(here.front(), false) : Together(std::move(here)).run();
+}
+
+Status end_outermost() {
+  Group& mine = group();
+  Group ended = std::exchange(mine, Group{});
+  if (!ended.first_error.is_ok()) return ended.first_error;  // nothing of a poisoned group runs
+  if (!ended.makings.empty() && !ended.calls.empty())
+    return fail(Code::invalid_usage, "a group holds communicators in the making or calls on communicators, not both");
+  Status result = ended.makings.empty() ? run_calls(std::move(ended.calls)) : make_all(std::move(ended.makings));
+  for (const Ending& ending : ended.endings)
+    if (Status s = ending(); result.is_ok() || (result.code() == Code::in_progress && !s.is_ok())) result = std::move(s);
+  return result;
 }
 
 Status leave() {
@@ -197,6 +210,7 @@ Status leave() {
 }  // namespace
 
 Status submit(Issued issued) {
+  choose_stream(issued);
   if (depth > 0) {
     group().calls.push_back(std::move(issued));
     return {};
@@ -204,13 +218,24 @@ Status submit(Issued issued) {
   if (Status s = check(issued); !s.is_ok()) return s;
   issue(issued);
   if (issued.stream == nullptr) return run_here(issued, false);
+  const bool in_background = issued.on_worker;
   enqueue(std::move(issued));
+  return in_background ? Status(Code::in_progress, "in progress") : Status();
+}
+
+Status submit(Making making) {
+  if (depth == 0) {
+    std::vector<Making> alone;
+    alone.push_back(std::move(making));
+    return make_all(std::move(alone));
+  }
+  group().makings.push_back(std::move(making));
   return {};
 }
 
-Status submit(Initialisation initialisation) {
-  if (depth == 0) return initialisation();
-  group().initialisations.push_back(std::move(initialisation));
+Status submit(Ending ending) {
+  if (depth == 0) return ending();
+  group().endings.push_back(std::move(ending));
   return {};
 }
 
@@ -219,9 +244,9 @@ Result<std::optional<double>> simulate_group() {
   if (depth > 0) return std::optional<double>();
   Group ended = std::exchange(group(), Group{});
   if (!ended.first_error.is_ok()) return ended.first_error;
-  if (!ended.initialisations.empty())
+  if (!ended.makings.empty() || !ended.endings.empty())
     return fail(Code::invalid_usage,
-                "a group that makes communicators cannot be simulated: there is no telling when all ranks come");
+                "a group that makes or ends communicators cannot be simulated: there is no telling when all ranks come");
   merge_transfers(ended.calls);
   if (Status s = check_all(ended.calls); !s.is_ok()) return s;
   std::map<const comm::Communicator*, double> seconds;
@@ -236,8 +261,11 @@ Result<std::optional<double>> simulate_group() {
   return std::optional(longest);
 }
 
+bool in_group() { return depth > 0; }
+
 Status poison_group(Status status) {
-  if (!status.is_ok() && depth > 0 && group().first_error.is_ok()) group().first_error = status;
+  if (!status.is_ok() && status.code() != Code::in_progress && depth > 0 && group().first_error.is_ok())
+    group().first_error = status;
   return status;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/handle.h"
+#include "api/making.h"
 #include "device/stream.h"
 #include "engine/call.h"
 
@@ -31,16 +32,23 @@ struct Issued {
   comm::Exchange exchange;
   const void* late_factor = nullptr;                             // read when the call runs
   std::shared_ptr<device::Stream> stream;                        // null: the calling thread runs it
+  bool on_worker = false;                                        // of its non-blocking communicator: that is `stream`
   std::vector<std::shared_ptr<device::Stream>> waiting_streams;  // further ones that it holds up, and that hold it up
   std::unique_ptr<Sequel> sequel;                                // null: nothing
 };
 
-// Runs it, or keeps it for the end of the group.
+// Runs it, or keeps it for the end of the group. in_progress for what the worker of a non-blocking communicator runs.
 Status submit(Issued issued);
 
-// A communicator in the making: runs at once, or (each on a thread of its own) at the end of the group.
-using Initialisation = std::function<Status()>;
-Status submit(Initialisation initialisation);
+// A communicator in the making: at once, or with the others at the end of the group.
+Status submit(Making making);
+
+// The end of a communicator, or of its calls: at once, or after all else at the end of the group.
+using Ending = std::function<Status()>;
+Status submit(Ending ending);
+
+// Whether the calling thread is between ncclGroupStart and the outermost ncclGroupEnd.
+bool in_group();
 
 // Ends the calling thread's innermost group without running it. Seconds that the outermost one would have taken from its first
 // call to the end of its last, by the model that algorithms are chosen with; nothing for an inner one. Calls on one communicator

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Life and death of communicators, and what they say of themselves.
+// New communicators out of unique ids.
 #include <cstring>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "api/config.h"
 #include "api/errors.h"
 #include "api/group.h"
 #include "api/handle.h"
+#include "comm/bootstrap.h"
 #include "comm/unique_id.h"
 
 namespace {
@@ -15,23 +16,38 @@ namespace {
 using namespace shoal;
 using namespace shoal::api;
 
-Status initialise(ncclComm_t* out, int world, const ncclUniqueId& id, int rank, int device) {
-  const Result<Environment>& settings = environment();
-  if (!settings.is_ok()) return settings.status();
-  Result<comm::UniqueId> decoded = comm::UniqueId::decode(std::span<const char, NCCL_UNIQUE_ID_BYTES>(id.internal));
-  if (!decoded.is_ok()) return decoded.status();
-  Result<std::unique_ptr<comm::Communicator>> made = comm::Communicator::create(*decoded, {rank}, {world}, *settings);
-  if (!made.is_ok()) return made.status();
-  *out = make_handle(made.take(), device);
-  return {};
+using Ids = std::vector<comm::UniqueId>;
+using Made = Result<std::unique_ptr<comm::Communicator>>;
+
+Result<Ids> decode(const ncclUniqueId* ids, int count) {
+  Ids decoded;
+  for (int i = 0; i < count; ++i) {
+    Result<comm::UniqueId> id = comm::UniqueId::decode(std::span<const char, NCCL_UNIQUE_ID_BYTES>(ids[i].internal));
+    if (!id.is_ok()) return id.status();
+    decoded.push_back(id.take());
+  }
+  return decoded;
 }
 
-Status check_and_initialise(ncclComm_t* out, int world, const ncclUniqueId& id, int rank, const ncclConfig_t* config) {
+Status initialise(const char* function, ncclComm_t* out, int world, int rank, const ncclUniqueId* ids, int count,
+                  const ncclConfig_t* config) {
   if (Status s = require(out, "comm"); !s.is_ok()) return s;
   if (world < 1) return fail(Code::invalid_argument, "nranks is {}, must be at least 1", world);
   if (rank < 0 || rank >= world) return fail(Code::invalid_argument, "rank is {}, must be 0 .. {}", rank, world - 1);
-  if (Result<ncclConfig_t> read = read_config(config); !read.is_ok()) return read.status();
-  return submit(Initialisation([=] { return initialise(out, world, id, rank, 0); }));
+  if (Status s = require(ids, "commIds"); !s.is_ok()) return s;
+  if (count < 1 || count > world)
+    return fail(Code::invalid_argument, "nId is {}, must be 1 .. {}, the number of ranks", count, world);
+  const Result<ncclConfig_t> read = read_config(config);
+  if (!read.is_ok()) return read.status();
+  const Result<bool> blocking = is_blocking(*read);
+  if (!blocking.is_ok()) return blocking.status();
+  Result<Ids> decoded = decode(ids, count);
+  if (!decoded.is_ok()) return decoded.status();
+  Making making{.function = function, .out = out, .config = *read, .blocking = *blocking};
+  making.make = [ids = decoded.take(), rank, world](const comm::Interrupted& interrupted) {
+    return comm::Communicator::create(ids, {rank}, {world}, *environment(), interrupted);
+  };
+  return submit(std::move(making));
 }
 
 Status initialise_all(ncclComm_t* comms, int count, const int* devices) {
@@ -39,31 +55,24 @@ Status initialise_all(ncclComm_t* comms, int count, const int* devices) {
   if (count < 1) return fail(Code::invalid_argument, "ndev is {}, must be at least 1", count);
   for (int i = 0; devices != nullptr && i < count; ++i)
     if (devices[i] < 0) return fail(Code::invalid_argument, "devlist[{}] is {}", i, devices[i]);
-  ncclUniqueId id;
-  if (pncclGetUniqueId(&id) != ncclSuccess) return fail(Code::system_error, "{}", pncclGetLastError(nullptr));
-
-  std::vector<ncclComm_t> made(static_cast<std::size_t>(count), nullptr);
-  std::vector<Status> results(made.size());
-  std::vector<std::thread> threads;
-  threads.reserve(made.size());
-  for (int i = 0; i < count; ++i)
-    threads.emplace_back([&, i] {
-      const auto at = static_cast<std::size_t>(i);
-      try {
-        results[at] = initialise(&made[at], count, id, i, devices != nullptr ? devices[i] : i);
-      } catch (const std::exception& error) {
-        results[at] = Status(Code::system_error, error.what());
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (const Status& status : results)
-    if (!status.is_ok()) {
-      for (ncclComm_t each : made)
-        if (each != nullptr) (void)end_handle(each, true);
-      return status;
-    }
-  std::copy(made.begin(), made.end(), comms);
-  return {};
+  if (!environment().is_ok()) return environment().status();
+  const Result<comm::UniqueId> id = comm::make_unique_id(*environment());
+  if (!id.is_ok()) return id.status();
+  std::vector<Making> all;
+  for (int i = 0; i < count; ++i) {
+    Making making{.function = "ncclCommInitAll",
+                  .out = &comms[i],
+                  .config = NCCL_CONFIG_INITIALIZER,
+                  .device = devices != nullptr ? devices[i] : i};
+    making.make = [id = *id, i, count](const comm::Interrupted& interrupted) {
+      return comm::Communicator::create({&id, 1}, {i}, {count}, *environment(), interrupted);
+    };
+    all.push_back(std::move(making));
+  }
+  Status made = make_all(std::move(all));
+  for (int i = 0; !made.is_ok() && i < count; ++i)
+    if (comms[i] != nullptr) (void)end_handle(std::exchange(comms[i], nullptr), true);
+  return made;
 }
 
 }  // namespace
@@ -83,90 +92,30 @@ ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId) {
 }
 
 ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
-  return guarded("ncclCommInitRank", [&] { return poison_group(check_and_initialise(comm, nranks, commId, rank, nullptr)); });
+  return guarded("ncclCommInitRank",
+                 [&] { return poison_group(initialise("ncclCommInitRank", comm, nranks, rank, &commId, 1, nullptr)); });
 }
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config) {
   return guarded("ncclCommInitRankConfig",
-                 [&] { return poison_group(check_and_initialise(comm, nranks, commId, rank, config)); });
+                 [&] { return poison_group(initialise("ncclCommInitRankConfig", comm, nranks, rank, &commId, 1, config)); });
+}
+
+ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+                                       ncclConfig_t* config) {
+  return guarded("ncclCommInitRankScalable", [&] {
+    return poison_group(initialise("ncclCommInitRankScalable", newcomm, nranks, myrank, commIds, nId, config));
+  });
 }
 
 ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
   return guarded("ncclCommInitAll", [&] { return initialise_all(comm, ndev, devlist); });
 }
 
-ncclResult_t pncclCommFinalize(ncclComm_t comm) {
-  return guarded("ncclCommFinalize", [&]() -> Status {
-    Result<Entered> entered = Entered::enter(comm);
-    return entered.is_ok() ? entered->communicator().drain() : entered.status();
-  });
-}
-
-ncclResult_t pncclCommDestroy(ncclComm_t comm) {
-  return guarded("ncclCommDestroy", [&]() -> Status {
-    if (comm == nullptr) return {};
-    return end_handle(comm, false);
-  });
-}
-
-ncclResult_t pncclCommAbort(ncclComm_t comm) {
-  return guarded("ncclCommAbort", [&]() -> Status {
-    if (comm == nullptr) return {};
-    return end_handle(comm, true);
-  });
-}
-
-ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
-  return guarded("ncclCommGetAsyncError", [&]() -> Status {
-    if (Status s = require(asyncError, "asyncError"); !s.is_ok()) return s;
-    Result<Entered> entered = Entered::enter(comm);
-    if (!entered.is_ok()) return entered.status();
-    const Status failure = entered->communicator().failure();
-    *asyncError = failure.is_ok() ? ncclSuccess : report("ncclCommGetAsyncError", failure);
-    return {};
-  });
-}
-
-ncclResult_t pncclCommCount(const ncclComm_t comm, int* count) {
-  return guarded("ncclCommCount", [&]() -> Status {
-    if (Status s = require(count, "count"); !s.is_ok()) return s;
-    Result<Entered> entered = Entered::enter(comm);
-    if (!entered.is_ok()) return entered.status();
-    *count = entered->communicator().world().value;
-    return {};
-  });
-}
-
-ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device) {
-  return guarded("ncclCommCuDevice", [&]() -> Status {
-    if (Status s = require(device, "device"); !s.is_ok()) return s;
-    Result<Entered> entered = Entered::enter(comm);
-    if (!entered.is_ok()) return entered.status();
-    *device = entered->handle().device;
-    return {};
-  });
-}
-
-ncclResult_t pncclCommUserRank(const ncclComm_t comm, int* rank) {
-  return guarded("ncclCommUserRank", [&]() -> Status {
-    if (Status s = require(rank, "rank"); !s.is_ok()) return s;
-    Result<Entered> entered = Entered::enter(comm);
-    if (!entered.is_ok()) return entered.status();
-    *rank = entered->communicator().rank().value;
-    return {};
-  });
-}
-
 [[gnu::weak, gnu::alias("pncclGetUniqueId")]] decltype(pncclGetUniqueId) ncclGetUniqueId;
 [[gnu::weak, gnu::alias("pncclCommInitRank")]] decltype(pncclCommInitRank) ncclCommInitRank;
 [[gnu::weak, gnu::alias("pncclCommInitRankConfig")]] decltype(pncclCommInitRankConfig) ncclCommInitRankConfig;
+[[gnu::weak, gnu::alias("pncclCommInitRankScalable")]] decltype(pncclCommInitRankScalable) ncclCommInitRankScalable;
 [[gnu::weak, gnu::alias("pncclCommInitAll")]] decltype(pncclCommInitAll) ncclCommInitAll;
-[[gnu::weak, gnu::alias("pncclCommFinalize")]] decltype(pncclCommFinalize) ncclCommFinalize;
-[[gnu::weak, gnu::alias("pncclCommDestroy")]] decltype(pncclCommDestroy) ncclCommDestroy;
-[[gnu::weak, gnu::alias("pncclCommAbort")]] decltype(pncclCommAbort) ncclCommAbort;
-[[gnu::weak, gnu::alias("pncclCommGetAsyncError")]] decltype(pncclCommGetAsyncError) ncclCommGetAsyncError;
-[[gnu::weak, gnu::alias("pncclCommCount")]] decltype(pncclCommCount) ncclCommCount;
-[[gnu::weak, gnu::alias("pncclCommCuDevice")]] decltype(pncclCommCuDevice) ncclCommCuDevice;
-[[gnu::weak, gnu::alias("pncclCommUserRank")]] decltype(pncclCommUserRank) ncclCommUserRank;
 
 }  // extern "C"

@@ -22,7 +22,7 @@ Status create(ncclRedOp_t* out, const void* scalar, ncclDataType_t datatype, ncc
     default: return fail(Code::invalid_argument, "residence is {}, must be 0 or 1", static_cast<int>(residence));
   }
   ncclComm& handle = entered->handle();
-  const std::lock_guard lock(handle.operations_mutex);
+  const std::lock_guard lock(handle.mutex);
   if (handle.next_operation == ncclMaxRedOp)
     return fail(Code::invalid_usage, "this communicator has made all its {} reductions", ncclMaxRedOp);
   const int value = handle.next_operation++;
@@ -37,7 +37,7 @@ Status destroy(ncclRedOp_t op, ncclComm_t comm) {
   const int value = static_cast<int>(op);
   if (value >= 0 && value < ncclNumOps) return fail(Code::invalid_argument, "op {} is built in: it cannot be destroyed", value);
   ncclComm& handle = entered->handle();
-  const std::lock_guard lock(handle.operations_mutex);
+  const std::lock_guard lock(handle.mutex);
   if (handle.operations.erase(value) == 0)
     return fail(Code::invalid_argument, "op {} is no reduction of this communicator", value);
   return {};
@@ -53,7 +53,7 @@ Status read_reduction(ncclRedOp_t op, ncclComm& comm, DataType type, engine::Cal
     call.scale = device::make_scale(type, call.op, world, nullptr);
     return {};
   }
-  const std::lock_guard lock(comm.operations_mutex);
+  const std::lock_guard lock(comm.mutex);
   const auto found = comm.operations.find(value);
   if (found == comm.operations.end())
     return fail(Code::invalid_argument, "op is {}: neither built in (0 .. {}) nor a live reduction of this communicator", value,

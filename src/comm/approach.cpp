@@ -59,6 +59,11 @@ Result<Channel> attempt(const Approach& plan, const Deadline& deadline) {
   }
 }
 
+// What fails here is not the other side's fault.
+bool lacks_descriptors(const Status& why) {
+  return why.text().ends_with(errno_text(EMFILE)) || why.text().ends_with(errno_text(ENFILE));
+}
+
 }  // namespace
 
 Result<Channel> approach(const Approach& plan, const Deadline& deadline) {
@@ -73,7 +78,7 @@ Result<Channel> approach(const Approach& plan, const Deadline& deadline) {
       return fail(Code::timeout, "{} at {} was not reached within {} ms: {}", plan.whom, plan.address, plan.timeout.count(),
                   last.text());
     if (patience.passed())
-      return fail(Code::remote_error, "{} at {} cannot be reached: {}", plan.whom, plan.address, last.text());
+      return fail(lacks_descriptors(last) ? Code::system_error : Code::remote_error, "{} at {} cannot be reached: {}", plan.whom, plan.address, last.text());
     std::this_thread::sleep_for(std::chrono::milliseconds(std::max(1, deadline.poll_ms(pause))));
     pause = std::min<std::chrono::milliseconds>(pause * 2, kLongestPause);
   }

@@ -26,7 +26,7 @@ struct Approach {
   std::chrono::milliseconds patience{0};  // with a peer that refuses or breaks off, again and again; 0: as long as the timeout
 };
 
-// timeout or remote_error, naming whom, where and the last reason.
+// timeout or remote_error, or system_error for a lack of descriptors here, naming whom, where and the last reason.
 Result<Channel> approach(const Approach& plan, const Deadline& deadline);
 
 }  // namespace shoal::comm

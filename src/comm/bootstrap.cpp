@@ -24,27 +24,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kRefusals = 3s;    // the maker of an id listens before anyone has the id: who refuses for so long is gone
+constexpr auto kExcuseTime = 1s;  // to reach the root with an excuse
 constexpr auto kAnswerTime = 2s;  // for the root's words about who is missing
 constexpr auto kPortTime = 5s;    // for the port of NCCL_COMM_ID to become free
 
-Status start_root(link::Listener listener, const link::Key& key, bool frees_port) {
+Status start_root_service(link::Listener listener, const link::Key& key, bool frees_port) {
   Result<std::unique_ptr<RootService>> service = RootService::make({std::move(listener), key, frees_port});
   if (!service.is_ok()) return service.status();
   return start_service(service.take());
-}
-
-// The best address that can be listened at: what an interface has, never what a name resolves to.
-Result<link::Listener> listen_anywhere(const Environment& environment) {
-  const Result<std::vector<link::InterfaceAddress>> addresses =
-      link::usable_addresses(environment.socket_ifname, environment.socket_family);
-  if (!addresses.is_ok()) return addresses.status();
-  Status last = fail(Code::system_error, "no network interface is up");
-  for (const link::InterfaceAddress& candidate : *addresses) {
-    Result<link::Listener> listener = link::listen_tcp(candidate.address, 0);
-    if (listener.is_ok()) return listener;
-    last = listener.status();
-  }
-  return last;
 }
 
 // NCCL_COMM_ID's port may be in use for a moment longer by the communicator before this one.
@@ -95,8 +82,15 @@ Result<std::optional<Message>> listen_to_root(Channel& channel, const UniqueId& 
   }
 }
 
+Status interrupted_here() { return fail(Code::invalid_usage, "the communicator was aborted here while it was being made"); }
+
 Result<Table> wait_for_table(Channel& channel, const UniqueId& id, std::chrono::milliseconds timeout, const Deadline& deadline) {
   Result<std::optional<Message>> message = listen_to_root(channel, id, deadline);
+  if (deadline.interrupted()) {
+    channel.send(Abort{});
+    channel.flush();
+    return interrupted_here();
+  }
   if (message.is_ok() && !message->has_value()) {
     channel.send(GaveUp{static_cast<std::uint64_t>(timeout.count())});
     message = listen_to_root(channel, id, Deadline(kAnswerTime));
@@ -113,31 +107,8 @@ Result<Table> wait_for_table(Channel& channel, const UniqueId& id, std::chrono::
   return std::move(*table);
 }
 
-}  // namespace
-
-Result<UniqueId> make_unique_id(const Environment& environment) {
-  if (!environment.comm_id.empty()) return id_of_comm_id(environment);
-  Result<link::Listener> listener = listen_anywhere(environment);
-  if (!listener.is_ok()) return listener.status();
-  UniqueId id;
-  id.address = listener->address;
-  id.key = link::random_key();
-  id.communicator = ByteReader(link::random_key().bytes).number<std::uint64_t>();
-  if (Status started = start_root(listener.take(), id.key, false); !started.is_ok()) return started;
-  log::info(-1, "bootstrap: root service at {}", id.address);
-  return id;
-}
-
-Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self,
-                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout) {
-  if (Status fits = check_identity(self, settings); !fits.is_ok()) return fits;
-  const Deadline deadline(timeout);
+Approach way_to_root(const UniqueId& id, const Environment& environment, std::chrono::milliseconds timeout) {
   const bool agreed_port = is_comm_id(id, environment);
-  if (agreed_port && rank.value == 0) {
-    Result<link::Listener> listener = listen_at_comm_id(environment, timeout);
-    if (!listener.is_ok()) return listener.status();
-    if (Status started = start_root(listener.take(), id.key, true); !started.is_ok()) return started;
-  }
   Approach plan;
   plan.whom = agreed_port ? "rank 0" : "the process that made the unique id";
   plan.address = id.address;
@@ -146,7 +117,52 @@ Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const li
   plan.max_payload = kMaxFromRoot;
   plan.timeout = timeout;
   plan.patience = agreed_port ? 0ms : std::chrono::milliseconds(kRefusals);
-  Result<Channel> channel = approach(plan, deadline);
+  return plan;
+}
+
+}  // namespace
+
+// What an interface has, never what a name resolves to.
+Result<link::Listener> listen_for_ranks(const Environment& environment) {
+  const Result<std::vector<link::InterfaceAddress>> addresses =
+      link::usable_addresses(environment.socket_ifname, environment.socket_family);
+  if (!addresses.is_ok()) return addresses.status();
+  Status last = fail(Code::system_error, "no network interface is up");
+  for (const link::InterfaceAddress& candidate : *addresses) {
+    Result<link::Listener> listener = link::listen_tcp(candidate.address, 0);
+    if (listener.is_ok()) return listener;
+    last = listener.status();
+  }
+  return last;
+}
+
+Status start_root(link::Listener listener, const link::Key& key) { return start_root_service(std::move(listener), key, false); }
+
+Result<UniqueId> make_unique_id(const Environment& environment) {
+  if (!environment.comm_id.empty()) return id_of_comm_id(environment);
+  Result<link::Listener> listener = listen_for_ranks(environment);
+  if (!listener.is_ok()) return listener.status();
+  UniqueId id;
+  id.address = listener->address;
+  id.key = link::random_key();
+  id.communicator = ByteReader(link::random_key().bytes).number<std::uint64_t>();
+  if (Status started = start_root(listener.take(), id.key); !started.is_ok()) return started;
+  log::info(-1, "bootstrap: root service at {}", id.address);
+  return id;
+}
+
+Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self,
+                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout,
+                            const Interrupted& interrupted) {
+  if (Status fits = check_identity(self, settings); !fits.is_ok()) return fits;
+  const Deadline deadline(timeout, interrupted);
+  if (is_comm_id(id, environment) && rank.value == 0) {
+    Result<link::Listener> listener = listen_at_comm_id(environment, timeout);
+    if (!listener.is_ok()) return listener.status();
+    if (Status started = start_root_service(listener.take(), id.key, true); !started.is_ok()) return started;
+  }
+  Result<Channel> channel = approach(way_to_root(id, environment, timeout), deadline);
+  if (deadline.interrupted()) return interrupted_here();
   if (!channel.is_ok()) return channel.status();
   channel->send(record_of(id, rank, world, self, settings));
   Result<Table> table = wait_for_table(*channel, id, timeout, deadline);
@@ -160,6 +176,16 @@ Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const li
   auto control = std::make_unique<RootConnection>(channel.take(), id.address, std::move(root_rank));
   if (Status watched = control->start(); !watched.is_ok()) return watched;
   return Agreement{std::move(table->peers), std::move(table->settings), std::move(control)};
+}
+
+void excuse(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self, const Status& why,
+            const Environment& environment) {
+  Result<Channel> channel = approach(way_to_root(id, environment, kExcuseTime), Deadline(kExcuseTime));
+  if (!channel.is_ok()) return;
+  channel->send(record_of(id, rank, world, self, ""));
+  RootConnection connection(channel.take(), id.address, std::nullopt);
+  connection.announce_failure(why);
+  connection.bye(0);
 }
 
 }  // namespace shoal::comm

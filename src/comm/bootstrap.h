@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/control.h"
+#include "comm/deadline.h"
 #include "comm/unique_id.h"
 #include "core/environment.h"
 #include "core/status.h"
@@ -21,6 +22,11 @@ namespace shoal::comm {
 // same id from the variable (key from SHOAL_SECRET) and rank 0 starts the service at init.
 Result<UniqueId> make_unique_id(const Environment& environment);
 
+// The two halves of make_unique_id, for who needs the address before the service runs: a listener at the best address of this
+// host, and a root service at it, in this process.
+Result<link::Listener> listen_for_ranks(const Environment& environment);
+Status start_root(link::Listener listener, const link::Key& key);
+
 // What all ranks agree on once; `settings` is rank 0's (bytes that src/comm encodes), so that nothing local decides.
 struct Agreement {
   std::vector<link::PeerIdentity> peers;  // by rank
@@ -31,8 +37,15 @@ struct Agreement {
 // Collective over the communicator. Blocks until all ranks are in, with a deadline: a timeout names how many and, where it is
 // known, which ranks are missing. Two ranks with the same number, a rank out of range, different world sizes or different
 // library versions are invalid_usage on all ranks, naming both. `self` has everything filled in but nothing of the others.
-// A rank that dies meanwhile is a remote_error on all others, naming it. `timeout` 0: no limit.
+// A rank that dies meanwhile is a remote_error on all others, naming it. `timeout` 0: no limit. Interrupted: invalid_usage, and
+// the others are told.
 Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self,
-                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout);
+                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout,
+                            const Interrupted& interrupted = {});
+
+// For a rank that cannot come to its communicator, because it failed before bootstrap: tells the others why, if the root service
+// can be reached soon, so that they need not wait for it.
+void excuse(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self, const Status& why,
+            const Environment& environment);
 
 }  // namespace shoal::comm

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "comm/messages.h"
 #include "comm/process.h"
 #include "comm/watcher.h"
+#include "core/expects.h"
 #include "core/log.h"
 #include "core/path_pattern.h"
 
@@ -43,14 +45,25 @@ Communicator::Communicator(link::PeerIdentity self, World world, const Environme
   plan_waiting(environment);
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, Rank rank, World world,
-                                                           const Environment& environment) {
+Result<std::unique_ptr<Communicator>> Communicator::create(std::span<const UniqueId> ids, Rank rank, World world,
+                                                           const Environment& environment, const Interrupted& interrupted) {
+  expects(!ids.empty(), "a communicator has a unique id");
+  const UniqueId& id = ids.front();
   std::unique_ptr<Communicator> made(new Communicator(identity_of_this_process(rank, environment), world, environment));
-  if (Status s = made->join(id, environment); !s.is_ok()) return s;
-  return made;
+  Status joined = made->join(id, environment, interrupted);
+  if (joined.is_ok()) return made;
+  if (made->agreement_.control != nullptr) {
+    (void)made->note_failure(joined);
+  } else if (!made->presented_ || joined.code() == Code::system_error) {
+    const link::PeerIdentity self = made->endpoint_.self;
+    made.reset();  // descriptors may be what there is a lack of
+    excuse(id, rank, world, self, joined, environment);
+  }
+  return joined;
 }
 
-Status Communicator::join(const UniqueId& id, const Environment& environment) {
+Status Communicator::join(const UniqueId& id, const Environment& environment, const Interrupted& interrupted) {
+  key_ = id.key;
   Result<Settings> mine = make_settings(environment);
   if (!mine.is_ok()) return mine.status();
   Result<link::DoorbellPage> page = link::DoorbellPage::create();
@@ -73,8 +86,9 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
     }
   }
 
+  presented_ = true;
   Result<Agreement> agreed = bootstrap(id, rank(), world_, endpoint_.self, encode(*mine), environment,
-                                       std::chrono::milliseconds(environment.timeout_ms));
+                                       std::chrono::milliseconds(environment.timeout_ms), interrupted);
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
   Result<Settings> settings = decode_settings(agreement_.settings);
@@ -92,8 +106,8 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
   endpoint_.window = std::make_shared<link::Window>(settings_.window);
   endpoint_.window_channel = engine::kWindowChannel;
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(),
-                                                     std::move(tcp), std::move(local));
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, key_, transports::transports(), std::move(tcp),
+                                                     std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
   execution_ = std::make_unique<engine::Execution>(*links_, id.communicator);
   plans_.resize(algorithms::all().size());
@@ -157,6 +171,36 @@ void Communicator::issue(engine::Call& call) {
   lengths_ = call.uneven;
 }
 
+std::uint64_t Communicator::issue_regrouping() {
+  const std::uint64_t ticket = issued_.load(std::memory_order_relaxed) + 1;
+  issued_.store(ticket, std::memory_order_relaxed);
+  return ticket;
+}
+
+Result<std::optional<Membership>> Communicator::regroup(const Regrouping& wish, std::uint64_t ticket,
+                                                        const Environment& environment, const Interrupted& interrupted) {
+  (void)wait_for_turn(ticket);  // a failure of this communicator is no failure of its children
+  const auto trouble = [&]() -> Status {
+    if (aborted_.load()) return look();
+    if (interrupted && interrupted())
+      return fail(Code::invalid_usage, "the communicator was aborted here while it was being made");
+    return find_loss(wish.members);
+  };
+  const Family family{rank(), agreement_.peers, endpoint_.communicator, key_, *switchboard_};
+  Result<std::optional<Membership>> place =
+      aborted_.load() ? Result<std::optional<Membership>>(look()) : comm::regroup(wish, family, environment, trouble);
+  pass_turn();
+  return place;
+}
+
+// A failure that takes one of `members` away for good.
+Status Communicator::find_loss(const std::vector<Rank>& members) {
+  const Status known = first_failure();
+  const bool lost =
+      known.code() == Code::remote_error && known.culprit() && std::ranges::binary_search(members, *known.culprit());
+  return lost ? known : Status();
+}
+
 Status Communicator::check(const Exchange& exchange) const {
   // What this rank sends to itself, in order, is what it receives from itself.
   std::vector<const engine::Transfer*> sent, received;
@@ -196,6 +240,7 @@ engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_com
   driven.result = wait_for_turn(ticket);
   driven.finished = !driven.result.is_ok();
   recorder_.start(ticket);
+  if (driven.finished) driven.watch = nullptr;  // it never began, perhaps not even had its turn
   return driven;
 }
 
@@ -215,7 +260,7 @@ engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute
 }
 
 bool Communicator::next(engine::Driven& ended) {
-  if (!exact_) return false;
+  if (ended.watch == nullptr || !exact_) return false;
   if (ended.result.is_ok()) {
     Result<std::optional<engine::Call>> call = exact_->next();
     ended.result = call.status();
@@ -265,27 +310,33 @@ Status Communicator::start(const engine::Call& call) {
 Status Communicator::conclude(engine::Driven& driven) {
   Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
   const std::uint64_t ticket = completed_.load(std::memory_order_relaxed) + 1;
-  recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
-  if (trace_ != nullptr)
-    if (const std::optional<Operation> ended = recorder_.find(ticket)) trace_->add(told(*ended, TickScale::now()));
-  if (running_ != 0 && result.is_ok()) finished_.store(running_, std::memory_order_relaxed);
-  completed_.store(ticket, std::memory_order_release);
-  if (queueing_.load() > 0) {
-    const std::lock_guard lock(turn_mutex_);
-    turn_.notify_all();
+  if (driven.watch != nullptr) {
+    recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
+    if (trace_ != nullptr)
+      if (const std::optional<Operation> ended = recorder_.find(ticket)) trace_->add(told(*ended, TickScale::now()));
+    if (running_ != 0 && result.is_ok()) finished_.store(running_, std::memory_order_relaxed);
   }
+  pass_turn();
   return result;
+}
+
+void Communicator::pass_turn() {
+  completed_.fetch_add(1, std::memory_order_release);
+  if (queueing_.load() == 0) return;
+  const std::lock_guard lock(turn_mutex_);
+  turn_.notify_all();
 }
 
 Status Communicator::wait_for_turn(std::uint64_t ticket) {
   if (completed_.load(std::memory_order_acquire) + 1 != ticket) [[unlikely]] {
     std::unique_lock lock(turn_mutex_);
     queueing_.fetch_add(1);
-    // Every call before this one ends by itself, at the latest by its own deadline or by abort.
-    while (completed_.load(std::memory_order_acquire) + 1 != ticket) turn_.wait_for(lock, 10ms);
+    // Every call before this one ends by itself, at the latest by its own deadline. But one that waits on a stream for what
+    // another communicator does there may not have begun: after abort, turns count no more, since nobody does anything in them.
+    while (completed_.load(std::memory_order_acquire) + 1 != ticket && !aborted_.load()) turn_.wait_for(lock, 10ms);
     queueing_.fetch_sub(1);
   }
-  if (!failed_.load(std::memory_order_acquire) && !aborted_.load(std::memory_order_relaxed)) [[likely]]
+  if (!failed_.load(std::memory_order_acquire) && !aborted_.load() && !revoked_.load(std::memory_order_relaxed)) [[likely]]
     return {};
   return failure();
 }
@@ -293,7 +344,7 @@ Status Communicator::wait_for_turn(std::uint64_t ticket) {
 Status Communicator::drain() {
   std::unique_lock lock(turn_mutex_);
   queueing_.fetch_add(1);
-  while (completed_.load(std::memory_order_acquire) != issued_) turn_.wait_for(lock, 10ms);
+  while (completed_.load(std::memory_order_acquire) != issued_ && !aborted_.load()) turn_.wait_for(lock, 10ms);
   queueing_.fetch_sub(1);
   lock.unlock();
   return failure();
@@ -312,6 +363,7 @@ const Communicator::Planned& Communicator::plan_for(const algorithms::Algorithm&
 
 // The first failure stays; every later one is answered with it. Others hear of what this rank found out by itself.
 Status Communicator::note_failure(const Status& why) {
+  if (revoked_.load()) return why;  // what ends because of that is no failure
   const std::lock_guard lock(failure_mutex_);
   if (failed_.load(std::memory_order_relaxed)) return failure_;
   failure_ = why;
@@ -328,21 +380,38 @@ void Communicator::abort() {
   endpoint_.doorbell->ring();
 }
 
+void Communicator::revoke() {
+  if (revoked_.exchange(true)) return;
+  if (!failed_.load())
+    agreement_.control->announce_failure(
+        {Code::invalid_usage, describe(agreement_.peers[static_cast<std::size_t>(rank().value)]) + " revoked the communicator",
+         rank()});
+  endpoint_.doorbell->ring();
+}
+
 Status Communicator::failure() {
-  if (failed_.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(failure_mutex_);
-    return failure_;
-  }
-  return look();
+  if (!failed_.load(std::memory_order_acquire)) return look();
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+Status Communicator::first_failure() {
+  if (!failed_.load(std::memory_order_acquire)) return agreement_.control->progress();
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
 }
 
 Status Communicator::look() {
   if (aborted_.load(std::memory_order_relaxed))
     return fail(Code::invalid_usage, "rank {}: this communicator was aborted here", rank().value);
+  if (revoked_.load(std::memory_order_relaxed))
+    return fail(Code::invalid_usage, "rank {}: this communicator was revoked here", rank().value);
   return agreement_.control->progress();
 }
 
-bool Communicator::has_news() const { return aborted_.load(std::memory_order_relaxed) || agreement_.control->has_news(); }
+bool Communicator::has_news() const {
+  return aborted_.load(std::memory_order_relaxed) || revoked_.load(std::memory_order_relaxed) || agreement_.control->has_news();
+}
 
 link::Wakeup Communicator::wakeup() const { return agreement_.control->wakeup(); }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "comm/bootstrap.h"
@@ -18,6 +19,7 @@
 #include "comm/exact_call.h"
 #include "comm/flight_recorder.h"
 #include "comm/registrations.h"
+#include "comm/regroup.h"
 #include "comm/selection.h"
 #include "comm/settings.h"
 #include "comm/trace.h"
@@ -35,8 +37,9 @@ struct Exchange {
 
 class Communicator final : private engine::Watch, public engine::Refill {
  public:
-  // Collective: returns when all ranks are in.
-  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, Rank rank, World world, const Environment& environment);
+  // Collective: returns when all ranks are in. `ids`: at least one, the same on all ranks. Interrupted: invalid_usage, soon.
+  static Result<std::unique_ptr<Communicator>> create(std::span<const UniqueId> ids, Rank rank, World world,
+                                                      const Environment& environment, const Interrupted& interrupted = {});
   ~Communicator() override;
 
   Rank rank() const { return endpoint_.self.rank; }
@@ -66,6 +69,12 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status conclude(engine::Driven& driven);
   bool owns(const engine::Driven& driven) const { return driven.execution == execution_.get(); }
 
+  // A place in the order for a regrouping. Then exactly once, on whichever thread: regroup, which waits for the calls before, and
+  // holds up those after. It works whatever became of this communicator, as long as no member is lost: then remote_error.
+  std::uint64_t issue_regrouping();
+  Result<std::optional<Membership>> regroup(const Regrouping& wish, std::uint64_t ticket, const Environment& environment,
+                                            const Interrupted& interrupted);
+
   // What later calls promise of their results' bits; all ranks make this change between the same calls. Issuing thread.
   engine::Numerics numerics() const { return numerics_; }
   void set_numerics(engine::Numerics numerics) { numerics_ = numerics; }
@@ -79,20 +88,28 @@ class Communicator final : private engine::Watch, public engine::Refill {
   // What the user has said of memory. Any thread.
   Registrations& registrations() { return registrations_; }
 
-  // Waits until all calls issued so far are through.
+  // Waits until all calls issued so far are through, or the communicator is aborted.
   Status drain();
+  bool is_idle() const { return completed_.load(std::memory_order_acquire) == issued_.load(std::memory_order_acquire); }
+
+  // Makes running and later calls of this rank end with invalid_usage, and those of the others fail, naming this rank.
+  // Regrouping still works.
+  void revoke();
+  bool is_aborted() const { return aborted_.load(); }
 
   // Makes running and later calls of this rank fail, tells the other ranks.
   void abort();
   // Ok, or the first failure, for good. Also hears of other ranks' failures.
   Status failure();
+  // The same, but this rank's own abort or revocation are none.
+  Status first_failure();
 
   // A picture of this rank's communicator: what it does and what it has run last. Any thread.
   Dump dump() const;
 
  private:
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
-  Status join(const UniqueId& id, const Environment& environment);
+  Status join(const UniqueId& id, const Environment& environment, const Interrupted& interrupted);
   void plan_waiting(const Environment& environment);
   engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute);
   struct Planned {
@@ -102,7 +119,9 @@ class Communicator final : private engine::Watch, public engine::Refill {
   const Planned& plan_for(const algorithms::Algorithm& algorithm, Rank root);
   Status start(const engine::Call& call);
   Status wait_for_turn(std::uint64_t ticket);
+  void pass_turn();
   Status note_failure(const Status& why);
+  Status find_loss(const std::vector<Rank>& members);
 
   Status look() override;
   bool has_news() const override;
@@ -114,6 +133,8 @@ class Communicator final : private engine::Watch, public engine::Refill {
   void write_dump() const;
 
   World world_;
+  link::Key key_;
+  bool presented_ = false;  // to the root service, which then notices this rank's end
   std::optional<link::DoorbellPage> doorbell_;
   link::Endpoint endpoint_;
   Agreement agreement_;
@@ -156,6 +177,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   std::uint64_t running_ = 0;               // the collective that is being run, 0 if it is transfers; whoever runs it
 
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> revoked_{false};
   std::atomic<bool> failed_{false};  // failure_ is set; pairs with its mutex
   std::mutex failure_mutex_;
   Status failure_;  // under failure_mutex_

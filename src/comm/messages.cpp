@@ -19,9 +19,11 @@ enum class Kind : std::uint8_t {
   gave_up = 4,
   abort = 5,
   bye = 6,
-  alarmed = 7,
-  inquiry = 8,
-  report = 9
+  claim = 7,
+  placement = 8,
+  alarmed = 9,
+  inquiry = 10,
+  report = 11
 };
 
 std::string_view cut(std::string_view text, std::size_t longest) { return text.substr(0, std::min(text.size(), longest)); }
@@ -159,6 +161,21 @@ struct Encoder {
     out.number(gave_up.waited_ms);
   }
   void operator()(const Abort&) { kind(Kind::abort); }
+  void operator()(const Claim& claim) {
+    kind(Kind::claim);
+    out.signed_number(claim.rank.value);
+    out.number(claim.members);
+    out.signed_number(claim.colour);
+    out.signed_number(claim.key);
+    out.text(cut(claim.root_address, kMaxIdentityText));
+  }
+  void operator()(const Placement& placement) {
+    kind(Kind::placement);
+    out.signed_number(placement.rank.value);
+    out.signed_number(placement.world.value);
+    out.text(cut(placement.root_address, kMaxIdentityText));
+    out.raw(placement.nonce.bytes);
+  }
   void operator()(const Bye& bye) {
     kind(Kind::bye);
     out.number(bye.finished);
@@ -244,6 +261,31 @@ Inquiry read_inquiry(ByteReader& from) {
   return inquiry;
 }
 
+std::optional<Claim> read_claim(ByteReader& from) {
+  Claim claim;
+  claim.rank = Rank{from.signed_number()};
+  claim.members = from.number<std::uint64_t>();
+  claim.colour = from.signed_number();
+  claim.key = from.signed_number();
+  claim.root_address = from.text(kMaxIdentityText);
+  if (claim.rank.value < 0 || claim.rank.value >= kMaxWorld || claim.colour < -1) return std::nullopt;
+  return claim;
+}
+
+std::optional<Placement> read_placement(ByteReader& from) {
+  Placement placement;
+  placement.rank = Rank{from.signed_number()};
+  placement.world = World{from.signed_number()};
+  placement.root_address = from.text(kMaxIdentityText);
+  const std::span<const std::byte> nonce = from.raw(placement.nonce.bytes.size());
+  std::ranges::copy(nonce, placement.nonce.bytes.begin());
+  const bool none = placement.world.value == 0 && placement.rank.value == -1;
+  const bool some =
+      placement.world.value <= kMaxWorld && placement.rank.value >= 0 && placement.rank.value < placement.world.value;
+  if (!none && !some) return std::nullopt;
+  return placement;
+}
+
 std::optional<Message> read_message(ByteReader& from) {
   switch (static_cast<Kind>(from.number<std::uint8_t>())) {
     case Kind::record: return read_record(from);
@@ -251,6 +293,8 @@ std::optional<Message> read_message(ByteReader& from) {
     case Kind::notice: return read_notice(from);
     case Kind::gave_up: return GaveUp{from.number<std::uint64_t>()};
     case Kind::abort: return Abort{};
+    case Kind::claim: return read_claim(from);
+    case Kind::placement: return read_placement(from);
     case Kind::bye: return Bye{from.number<std::uint64_t>()};
     case Kind::alarmed: return read_alarmed(from);
     case Kind::inquiry: return read_inquiry(from);

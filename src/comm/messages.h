@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks and the root service say to each other, as values. encode and decode are pure; decode takes bytes of any origin.
+// What ranks and the root service, and the ranks of a regrouping, say to each other, as values. encode and decode are pure;
+// decode takes bytes of any origin.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 
 #include "comm/report.h"
 #include "core/status.h"
+#include "link/handshake.h"
 #include "link/link.h"
 
 namespace shoal::comm {
@@ -23,6 +25,8 @@ inline constexpr std::int32_t kMaxWorld = 1 << 16;  // ranks
 // The longest message that a rank may send (a record with settings), and the longest that the root may (a table).
 inline constexpr std::size_t kMaxFromRank = kMaxSettings + 4096;
 inline constexpr std::size_t kMaxFromRoot = kMaxFromRank + std::size_t{kMaxWorld} * (4 * kMaxIdentityText + 64);
+// The longest message of a regrouping: a claim, a placement, or a notice.
+inline constexpr std::size_t kMaxRegrouping = kMaxNoticeText + kMaxIdentityText + 256;
 
 // A rank presents itself. Rank and world are what the caller said, right or wrong.
 struct Record {
@@ -66,7 +70,24 @@ struct Inquiry {
   std::uint64_t sequence = 0;  // a collective that the report should cover if the rank still remembers it
 };
 
-using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye, Alarmed, Inquiry, Report>;
+// A rank of a communicator tells the leader of a regrouping (regroup.h) what it wants to become. A rank whose caller made a
+// mistake sends a notice instead.
+struct Claim {
+  Rank rank;                  // in the parent
+  std::uint64_t members = 0;  // digest of who takes part
+  std::int32_t colour = 0;    // same colour: same child; -1: none
+  std::int32_t key = 0;       // order within the child
+  std::string root_address;   // where the child's root service will be, if this rank becomes its rank 0
+};
+// The leader's answer; a notice instead is the end of the regrouping.
+struct Placement {
+  Rank rank{-1};   // in the child; -1: in none
+  World world{0};  // of the child; 0: none
+  std::string root_address;
+  link::Key nonce;  // makes the child's key
+};
+
+using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye, Claim, Placement, Alarmed, Inquiry, Report>;
 
 std::vector<std::byte> encode(const Message& message);
 // internal_error for bytes that encode does not make.

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "comm/per_process.h"
-#include "comm/signals_blocked.h"
+#include "core/signals.h"
 
 namespace shoal::comm {
 namespace {

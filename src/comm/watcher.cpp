@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "comm/per_process.h"
-#include "comm/signals_blocked.h"
+#include "core/signals.h"
 #include "link/socket.h"
 
 namespace shoal::comm {

@@ -25,10 +25,11 @@ struct Environment {
   std::string dump = "";
   std::string trace = "";  // SHOAL_TRACE: file for a trace that Perfetto loads; as SHOAL_DUMP
   // ---- network
-  std::string socket_ifname = "";  // NCCL_SOCKET_IFNAME: [^][=]name,name...: prefixes, exact names after =, excluded after ^
-  std::string socket_family = "";  // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6; empty: both
-  std::string comm_id = "";        // NCCL_COMM_ID: address:port that rank 0 listens at, for all unique ids
-  std::string host_id = "";        // NCCL_HOSTID: replaces the host's identity (pretend several hosts on one machine)
+  std::string socket_ifname = "";   // NCCL_SOCKET_IFNAME: [^][=]name,name...: prefixes, exact names after =, excluded after ^
+  std::string socket_family = "";   // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6; empty: both
+  std::string comm_id = "";         // NCCL_COMM_ID: address:port that rank 0 listens at, for all unique ids
+  std::string host_id = "";         // NCCL_HOSTID: replaces the host's identity (pretend several hosts on one machine)
+  std::int64_t comm_blocking = -1;  // NCCL_COMM_BLOCKING: 0 or 1: overrides config.blocking; -1: does not
   std::string secret = "";  // SHOAL_SECRET: key of connections where the unique id carries none (NCCL_COMM_ID, MASTER_ADDR)
   // ---- transports
   bool shm_disable = false;       // NCCL_SHM_DISABLE: 0 or 1; 1: ranks of one host talk over TCP

@@ -55,7 +55,7 @@ void Reception::shake_hands(Clock::time_point now, std::vector<Arrival>& arrival
     }
     std::optional<Hello> hello = Hello::decode(guest.handshake.hello());
     if (hello)
-      arrivals.push_back({*std::move(hello), guest.carrier, guest.handshake.take_stream()});
+      arrivals.push_back({*std::move(hello), guest.carrier, std::move(guest.handshake)});
     else
       log::info(self_.value, "dropped a connection: it knows the key, but its hello is not that of a link");
     return true;

@@ -16,8 +16,8 @@ namespace shoal::link {
 
 struct Arrival {
   Hello hello;
-  Carrier carrier;  // what it came by
-  Descriptor stream;
+  Carrier carrier;   // what it came by
+  Handshake shaken;  // has succeeded: its stream and session key are for whom the hello names
 };
 
 class Reception {

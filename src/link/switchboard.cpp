@@ -108,8 +108,22 @@ void Switchboard::advance(Place place, Line& line) {
   }
 }
 
+std::vector<Switchboard::Visitor> Switchboard::take_visitors(const std::function<bool(Rank)>& wanted) {
+  std::vector<Visitor> taken;
+  for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
+    if (!wanted(visitor->first)) {
+      ++visitor;
+      continue;
+    }
+    taken.push_back({visitor->first, std::move(visitor->second)});
+    visitor = visitors_.erase(visitor);
+  }
+  return taken;
+}
+
 // A connection from someone who knows the key. Of two for one place the newer counts: the peer has given up the older.
 void Switchboard::admit(Arrival arrival) {
+  if (arrival.hello.transport == kVisit) return receive(std::move(arrival));
   if (const Status good = check(arrival); !good.is_ok()) {
     log::info(self_.self.rank.value, "dropped a connection: {}", good.text());
     return;
@@ -122,7 +136,18 @@ void Switchboard::admit(Arrival arrival) {
   }
   line.link.reset();
   line.making = transport_of(arrival)->connect(self_, peers_[static_cast<std::size_t>(place.peer.value)], place.channel,
-                                               std::move(arrival.stream), false);
+                                               arrival.shaken.take_stream(), false);
+}
+
+void Switchboard::receive(Arrival arrival) {
+  const Hello& hello = arrival.hello;
+  const bool fits = hello.communicator == self_.communicator && hello.to == self_.self.rank && hello.from.value >= 0 &&
+                    static_cast<std::size_t>(hello.from.value) < peers_.size() && hello.from != self_.self.rank;
+  if (fits)
+    visitors_.insert_or_assign(hello.from, std::move(arrival.shaken));
+  else
+    log::info(self_.self.rank.value, "dropped a visitor that calls itself rank {} and looks for rank {} of another communicator",
+              hello.from.value, hello.to.value);
 }
 
 Status Switchboard::check(const Arrival& arrival) const {

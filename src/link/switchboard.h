@@ -11,6 +11,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,6 +46,15 @@ class Switchboard {
   // Everything that progress() may have news from, timers included.
   void wakeups(std::vector<Wakeup>& into) const;
 
+  // A peer's connection that is not for a link but for whoever owns this: its hello names kVisit in place of a transport.
+  struct Visitor {
+    Rank from;
+    Handshake shaken;
+  };
+  static constexpr const char* kVisit = "visit";
+  // Those who have come and are wanted; the others stay. Of each peer only the newest is kept.
+  std::vector<Visitor> take_visitors(const std::function<bool(Rank)>& wanted);
+
   // Every link made so far, to look at its health or to flush it: f(link), f(link, peer) or f(link, peer, channel). Those that
   // the peer made and this rank has not asked for yet are among them.
   template <typename F>
@@ -78,6 +88,7 @@ class Switchboard {
   void start(Place place, Line& line);
   void advance(Place place, Line& line);
   void admit(Arrival arrival);
+  void receive(Arrival arrival);
   Status check(const Arrival& arrival) const;
   Transport* transport_of(const Arrival& arrival) const;
 
@@ -88,6 +99,7 @@ class Switchboard {
   Reception reception_;
   std::vector<Arrival> arrivals_;  // of one progress(); empty between
   std::map<Place, Line> lines_;
+  std::map<Rank, Handshake> visitors_;
 };
 
 }  // namespace shoal::link

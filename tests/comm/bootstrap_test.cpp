@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap.h"
 
+#include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
@@ -231,6 +233,38 @@ TEST_CASE("NCCL_COMM_ID: a missing rank 0 is a timeout, a taken port a system er
   const Status taken = bootstrap(*id, Rank{0}, World{2}, identity(0), "", environment, 300ms).status();
   CHECK(taken.code() == Code::system_error);
   CHECK(taken.text().find(environment.comm_id) != std::string_view::npos);
+}
+
+TEST_CASE("bootstrap: a rank whose wait is interrupted leaves at once, and the others learn its name") {
+  const UniqueId id = new_id();
+  std::atomic<bool> interrupted{false};
+  std::array<Status, 2> results;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&, rank] {
+      const Interrupted asked = rank == 1 ? Interrupted([&] { return interrupted.load(); }) : Interrupted();
+      results[static_cast<std::size_t>(rank)] =
+          bootstrap(id, Rank{rank}, World{3}, identity(rank), "", loopback_environment(), kLong, asked).status();
+    });
+  std::this_thread::sleep_for(300ms);
+  interrupted = true;
+  for (std::thread& each : ranks) each.join();
+  CHECK(show(results[1]) == "5 culprit -1: the communicator was aborted here while it was being made");
+  CHECK(results[0].code() == Code::remote_error);
+  CHECK(results[0].culprit() == Rank{1});
+  CHECK(results[0].text().find("aborted the communicator") != std::string_view::npos);
+}
+
+TEST_CASE("bootstrap: the excuse of a rank that cannot come ends the others' wait, naming it") {
+  const UniqueId id = new_id();
+  Status waiting;
+  std::thread rank0([&] { waiting = join(id, 0, 3).status(); });
+  std::this_thread::sleep_for(100ms);
+  excuse(id, Rank{1}, World{3}, identity(1), fail(Code::system_error, "no memory"), loopback_environment());
+  rank0.join();
+  CHECK(waiting.code() == Code::remote_error);
+  CHECK(waiting.culprit() == Rank{1});
+  CHECK(waiting.text().find("failed: no memory") != std::string_view::npos);
 }
 
 // In a process of its own, where no service of an earlier test lives on.

@@ -32,7 +32,11 @@ std::vector<Message> examples() {
           Alarmed{Alarm::timeout, 10, {Code::timeout, 1, "nothing from rank 1 for 5 s"}},
           Inquiry{7, 10},
           Report{},
-          report};
+          report,
+          Claim{Rank{5}, 0x1234'5678'9abc'def0, 7, -3, "127.0.0.1:4567"},
+          Claim{Rank{0}, 0, -1, 0, ""},
+          Placement{Rank{1}, World{3}, "[fe80::1%eth0]:4567", link::random_key()},
+          Placement{}};
 }
 
 TEST_CASE("messages: what is encoded is decoded to the same bytes") {
@@ -82,6 +86,24 @@ TEST_CASE("messages: a table's ranks must be in order and its root in range; a n
   CHECK_FALSE(decode(encode(Notice{Code::ok, 0, "fine"})).is_ok());
   CHECK_FALSE(decode(encode(Notice{Code::in_progress, 0, "wait"})).is_ok());
   CHECK_FALSE(decode(encode(Notice{Code::timeout, -2, "who?"})).is_ok());
+}
+
+TEST_CASE("messages: a claim is of a rank and a colour that may exist, a placement of a rank below its world, or of none") {
+  CHECK_FALSE(decode(encode(Claim{Rank{-1}, 0, 0, 0, ""})).is_ok());
+  CHECK_FALSE(decode(encode(Claim{Rank{kMaxWorld}, 0, 0, 0, ""})).is_ok());
+  CHECK_FALSE(decode(encode(Claim{Rank{0}, 0, -2, 0, ""})).is_ok());
+  CHECK_FALSE(decode(encode(Placement{Rank{2}, World{2}, "", {}})).is_ok());
+  CHECK_FALSE(decode(encode(Placement{Rank{-1}, World{2}, "", {}})).is_ok());
+  CHECK_FALSE(decode(encode(Placement{Rank{0}, World{0}, "", {}})).is_ok());
+  CHECK_FALSE(decode(encode(Placement{Rank{0}, World{kMaxWorld + 1}, "", {}})).is_ok());
+  const Result<Message> back = decode(encode(Claim{Rank{5}, 77, 7, -3, "127.0.0.1:4567"}));
+  REQUIRE(back.is_ok());
+  const Claim& claim = std::get<Claim>(*back);
+  CHECK(claim.rank == Rank{5});
+  CHECK(claim.members == 77);
+  CHECK(claim.colour == 7);
+  CHECK(claim.key == -3);
+  CHECK(claim.root_address == "127.0.0.1:4567");
 }
 
 TEST_CASE("messages: an announced length of gigabytes is refused without being believed") {

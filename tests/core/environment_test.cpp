@@ -38,6 +38,7 @@ TEST_CASE("environment: nothing set gives the defaults") {
   CHECK(e.socket_ifname.empty());
   CHECK(e.socket_family.empty());
   CHECK(e.comm_id.empty());
+  CHECK(e.comm_blocking == -1);
   CHECK(e.host_id.empty());
   CHECK(e.secret.empty());
   CHECK_FALSE(e.shm_disable);
@@ -85,6 +86,7 @@ TEST_CASE("environment: every variable lands in its member") {
 
 TEST_CASE("environment: SHOAL_X wins over NCCL_X, whose value is then not even looked at") {
   CHECK(good({{"SHOAL_DEBUG", "WARN"}, {"NCCL_DEBUG", "nonsense"}}).debug == "WARN");
+  CHECK(good({{"NCCL_COMM_BLOCKING", "0"}}).comm_blocking == 0);
   CHECK(good({{"SHOAL_SHM_DISABLE", "0"}, {"NCCL_SHM_DISABLE", "1"}}).shm_disable == false);
   CHECK(good({{"SHOAL_ALGO", "recursive_doubling"}, {"NCCL_ALGO", "Ring"}}).algo == "recursive_doubling");
   CHECK_FALSE(parse({{"SHOAL_DEBUG", "nonsense"}, {"NCCL_DEBUG", "WARN"}}).is_ok());
@@ -123,8 +125,8 @@ TEST_CASE("environment: a malformed value names variable, value and what is allo
       Wrong{"NCCL_SOCKET_IFNAME", "=^lo", "[^][=]name"}, Wrong{"NCCL_SOCKET_IFNAME", "^", "[^][=]name"},
       Wrong{"NCCL_COMM_ID", "localhost", "host:port"}, Wrong{"NCCL_COMM_ID", "1.2.3.4:0", "port 1 to 65535"},
       Wrong{"NCCL_COMM_ID", "::1:4000", "[ip6]:port"}, Wrong{"NCCL_SHM_DISABLE", "2", "0 or 1"},
-      Wrong{"NCCL_SHM_DISABLE", "yes", "0 or 1"}, Wrong{"SHOAL_LOOPBACK_DISABLE", "-1", "0 or 1"},
-      Wrong{"SHOAL_NUMERICS", "precise", "fast, ordered or exact"},
+      Wrong{"NCCL_COMM_BLOCKING", "2", "0 to 1"}, Wrong{"NCCL_SHM_DISABLE", "yes", "0 or 1"},
+      Wrong{"SHOAL_LOOPBACK_DISABLE", "-1", "0 or 1"}, Wrong{"SHOAL_NUMERICS", "precise", "fast, ordered or exact"},
       Wrong{"SHOAL_TIMEOUT_MS", "-1", "1 to 1000000000000, or 0: no limit"},
       Wrong{"SHOAL_TIMEOUT_MS", "1000000000001", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "10s", "no limit"},
       Wrong{"SHOAL_TIMEOUT_MS", "1K", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "99999999999999999999", "no limit"},

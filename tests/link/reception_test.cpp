@@ -65,10 +65,10 @@ TEST_CASE("reception: who knows the key arrives, by either door, with hello and 
     CHECK_FALSE(house.reception.listens(Carrier::none));
     Handshake callers[] = {house.honest(false, 5), house.honest(true, 6)};
     REQUIRE(house.receive(callers, 2));
-    for (const Arrival& arrival : house.arrivals) {
+    for (Arrival& arrival : house.arrivals) {
       CHECK(arrival.hello.from == Rank{0});
       CHECK(arrival.hello.channel == (arrival.carrier == Carrier::local ? 6 : 5));
-      CHECK(write_some(arrival.stream.get(), bytes_of("x")).bytes == 1);
+      CHECK(write_some(arrival.shaken.take_stream().get(), bytes_of("x")).bytes == 1);
     }
   }
   CHECK(open_descriptors() == before);

@@ -99,6 +99,20 @@ struct Job {
     CHECK(at_b->was_connecting == (b < a));
   }
 
+  // A visitor's side, proven.
+  Handshake visit(const Hello& hello) {
+    const Listener door{Descriptor(), peers[1].address};
+    Handshake caller = Handshake::client(connected_to(door, false), key, hello.encode());
+    REQUIRE(eventually([&] {
+      progress();
+      const Result<bool> proven = caller.progress();
+      REQUIRE(proven.is_ok());
+      return *proven;
+    }));
+    progress();
+    return caller;
+  }
+
   // A client that knows the key and says this, to rank 1, by this door; true if the switchboard then keeps the stream.
   bool is_admitted(const Hello& hello, bool by_local) {
     const Listener door{Descriptor(), by_local ? peers[1].local_address : peers[1].address};
@@ -333,4 +347,36 @@ TEST_CASE("switchboard: strangers at the door do not keep ranks apart") {
   strangers.clear();
   job.boards.clear();
   CHECK(open_descriptors() == before - 6);  // the listeners went with the switchboards
+}
+
+TEST_CASE("switchboard: visitors are for its owner; of each rank the newest counts, and it comes with its session") {
+  Job job(3, Place::two_hosts);
+  static_cast<void>(job.board(1));
+  const Hello good{77, {2}, {1}, 0, Switchboard::kVisit};
+  Handshake first = job.visit(good), second = job.visit(good), other = job.visit({77, {0}, {1}, 0, Switchboard::kVisit});
+  std::vector<Switchboard::Visitor> visitors;
+  REQUIRE(eventually([&] {
+    job.progress();
+    for (const Rank wanted : {Rank{0}, Rank{2}})
+      for (Switchboard::Visitor& each : job.board(1).take_visitors([&](Rank from) { return from == wanted; }))
+        visitors.push_back(std::move(each));
+    return visitors.size() >= 2;
+  }));
+  REQUIRE(visitors.size() == 2);
+  CHECK(visitors[0].from == Rank{0});
+  CHECK(visitors[0].shaken.session_key() == other.session_key());
+  CHECK(visitors[1].from == Rank{2});
+  CHECK(visitors[1].shaken.session_key() == second.session_key());
+  for (const Hello& bad : {Hello{78, {2}, {1}, 0, Switchboard::kVisit}, Hello{77, {2}, {0}, 0, Switchboard::kVisit},
+                           Hello{77, {1}, {1}, 0, Switchboard::kVisit}, Hello{77, {3}, {1}, 0, Switchboard::kVisit},
+                           Hello{77, {-1}, {1}, 0, Switchboard::kVisit}}) {
+    Handshake stranger = job.visit(bad);
+    const Descriptor stream = stranger.take_stream();
+    std::byte said[8];
+    CHECK(eventually([&] {
+      job.progress();
+      return read_some(stream.get(), said).closed;
+    }));
+  }
+  CHECK(job.board(1).take_visitors([](Rank) { return true; }).empty());
 }

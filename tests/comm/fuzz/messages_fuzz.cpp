@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a message (records, tables, notices, ...): what is accepted encodes to the same bytes.
+// Any bytes as a message (records, tables, notices, claims, placements, ...): what is accepted encodes to the same bytes.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

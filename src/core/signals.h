@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// While it exists, threads that this one starts take no signals: the program's signals are for the program's threads.
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 
-namespace shoal::comm {
+namespace shoal {
 
-// While it exists the calling thread takes no signals, nor will a thread that it starts: the program's signals are for the
-// program's threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -22,4 +22,4 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-}  // namespace shoal::comm
+}  // namespace shoal
