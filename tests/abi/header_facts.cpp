@@ -80,10 +80,10 @@ void constants(Facts& facts) {
   VALUE(NCCL_VERSION_CODE);
   VALUE(NCCL_VERSION(2, 8, 4));
   VALUE(NCCL_VERSION(2, 9, 6));
-  VALUE(NCCL_COMM_NULL == nullptr);
+  VALUE(static_cast<ncclComm_t>(NCCL_COMM_NULL) == nullptr);
   VALUE(NCCL_UNIQUE_ID_BYTES);
   VALUE(NCCL_CONFIG_UNDEF_INT);
-  VALUE(NCCL_CONFIG_UNDEF_PTR == nullptr);
+  VALUE(static_cast<const char*>(NCCL_CONFIG_UNDEF_PTR) == nullptr);
   VALUE(NCCL_SPLIT_NOCOLOR);
   VALUE(NCCL_UNDEF_FLOAT);
   VALUE(NCCL_WIN_DEFAULT);
