@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the ranks of a communicator find each other. A root service (a thread of the process that made the unique id) gathers one
 // record from each rank, over authenticated TCP connections, and gives everyone the whole table; all ranks then hold the same
-// agreed facts. The connections stay open as the control plane (control.h): a star that tells everyone about death and failure.
+// agreed facts. The connections stay open as the control plane (control.h): a star that tells everyone about death and failure,
+// or a tree, where there are several unique ids.
+//
+// Addresses are chosen by trial: the id carries all that its maker has, a rank takes the first that proves the key, and is itself
+// reached where that connection comes from.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +19,7 @@
 #include "core/environment.h"
 #include "core/status.h"
 #include "link/link.h"
+#include "link/socket.h"
 
 namespace shoal::comm {
 
@@ -28,11 +34,16 @@ struct Agreement {
   std::unique_ptr<Control> control;
 };
 
-// Collective over the communicator. Blocks until all ranks are in, with a deadline: a timeout names how many and, where it is
-// known, which ranks are missing. Two ranks with the same number, a rank out of range, different world sizes or different
-// library versions are invalid_usage on all ranks, naming both. `self` has everything filled in but nothing of the others.
-// A rank that dies meanwhile is a remote_error on all others, naming it. `timeout` 0: no limit.
-Result<Agreement> bootstrap(const UniqueId& id, Rank rank, World world, const link::PeerIdentity& self,
-                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout);
+// Collective over the communicator. `ids` are the same on all ranks, in the same order; each serves a part of them. Blocks until
+// all ranks are in, with a deadline: a timeout names how many and, where it is known, which ranks are missing. Two ranks with the
+// same number, a rank out of range, different world sizes or different library versions are invalid_usage on all ranks, naming
+// both. `self` has everything filled in but nothing of the others. A rank that dies meanwhile is a remote_error on all others,
+// naming it. `timeout` 0: no limit.
+//
+// With `doors`, opens the listeners of this rank and presents them as its address, which must be empty in `self`; a rank that
+// others cannot reach is invalid_usage on all (check_reachable).
+Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World world, const link::PeerIdentity& self,
+                            const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout,
+                            link::NetworkDoors* doors = nullptr);
 
 }  // namespace shoal::comm

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/communicator.h"
 
+#include <nccl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "comm/descriptor_limit.h"
 #include "comm/process.h"
 #include "core/log.h"
 
@@ -20,6 +22,11 @@ int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIde
       std::count_if(peers.begin(), peers.end(), [&](const auto& peer) { return peer.host_id == self.host_id; }));
 }
 
+int only_by_name_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
+  return static_cast<int>(std::count_if(
+      peers.begin(), peers.end(), [&](const auto& peer) { return peer.host == self.host && peer.host_id != self.host_id; }));
+}
+
 }  // namespace
 
 Communicator::Communicator(link::PeerIdentity self, World world, const Environment& environment) : world_(world) {
@@ -27,29 +34,26 @@ Communicator::Communicator(link::PeerIdentity self, World world, const Environme
   plan_waiting(environment);
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, Rank rank, World world,
+Result<std::unique_ptr<Communicator>> Communicator::create(std::span<const UniqueId> ids, Rank rank, World world,
                                                            const Environment& environment) {
+  log::banner(rank.value, fmt::format("NCCL version {}.{}.{} (Shoal {})", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH, SHOAL_VERSION));
+  if (ids.empty()) return fail(Code::invalid_argument, "a communicator needs a unique id, and none was given");
   std::unique_ptr<Communicator> made(new Communicator(identity_of_this_process(rank, environment), world, environment));
-  if (Status s = made->join(id, environment); !s.is_ok()) return s;
+  if (Status s = made->join(ids, environment); !s.is_ok()) return s;
   return made;
 }
 
-Status Communicator::join(const UniqueId& id, const Environment& environment) {
+Status Communicator::join(std::span<const UniqueId> ids, const Environment& environment) {
+  if (Status enough = require_descriptors(world_); !enough.is_ok()) return enough;
   Result<Settings> mine = make_settings(environment);
   if (!mine.is_ok()) return mine.status();
   Result<link::DoorbellPage> page = link::DoorbellPage::create();
   if (!page.is_ok()) return page.status();
   doorbell_.emplace(page.take());
 
-  link::Listener tcp, local;
+  link::NetworkDoors network;
+  link::Listener local;
   if (world_.value > 1) {
-    Result<std::vector<link::InterfaceAddress>> addresses =
-        link::usable_addresses(environment.socket_ifname, environment.socket_family);
-    if (!addresses.is_ok()) return addresses.status();
-    Result<link::Listener> listening = link::listen_tcp(addresses->front().address, 0);
-    if (!listening.is_ok()) return listening.status();
-    tcp = listening.take();
-    endpoint_.self.address = tcp.address;
     // An abstract UNIX name is of this network namespace: where there is none, ranks of this host talk over TCP.
     if (Result<link::Listener> named = link::listen_local(random_name()); named.is_ok()) {
       local = named.take();
@@ -57,17 +61,21 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
     }
   }
 
-  Result<Agreement> agreed = bootstrap(id, rank(), world_, endpoint_.self, encode(*mine), environment,
-                                       std::chrono::milliseconds(environment.timeout_ms));
+  Result<Agreement> agreed = bootstrap(ids, rank(), world_, endpoint_.self, encode(*mine), environment,
+                                       std::chrono::milliseconds(environment.timeout_ms), world_.value > 1 ? &network : nullptr);
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
+  endpoint_.self.address = network.address();
   Result<Settings> settings = decode_settings(agreement_.settings);
   if (!settings.is_ok()) return settings.status();
   settings_ = settings.take();
   if (!(settings_ == *mine))
     log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(*mine));
 
-  endpoint_.communicator = id.communicator;
+  endpoint_.communicator = ids.front().communicator;
+  if (environment.socket_retry_count >= 0) endpoint_.connects = static_cast<int>(environment.socket_retry_count) + 1;
+  if (environment.socket_retry_sleep_ms >= 0)
+    endpoint_.connect_pause = std::chrono::milliseconds(environment.socket_retry_sleep_ms);
   endpoint_.max_message = settings_.tuning.slice;
   endpoint_.credits = settings_.credits;
   endpoint_.shm_disable = settings_.shm_disable;
@@ -76,10 +84,10 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
   endpoint_.window = std::make_shared<link::Window>(settings_.window);
   endpoint_.window_channel = engine::kWindowChannel;
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(),
-                                                     std::move(tcp), std::move(local));
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, ids.front().key, transports::transports(),
+                                                     std::move(network), std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
-  execution_ = std::make_unique<engine::Execution>(*links_, id.communicator);
+  execution_ = std::make_unique<engine::Execution>(*links_, ids.front().communicator);
   plans_.resize(algorithms::all().size());
   situation_ = situation_of(agreement_.peers, settings_);
   tuner_.emplace(settings_, situation_);
@@ -90,6 +98,9 @@ Status Communicator::join(const UniqueId& id, const Environment& environment) {
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
             endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
             processors_shared(agreement_.peers, endpoint_.self), encode(settings_));
+  if (const int apart = only_by_name_here(agreement_.peers, endpoint_.self); apart > 0)
+    log::info(rank().value, "{} ranks have this host's name but not its memory (another network namespace or boot): TCP is used",
+              apart);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "comm/bootstrap.h"
@@ -30,8 +31,14 @@ struct Exchange {
 
 class Communicator final : private engine::Watch, public engine::Refill {
  public:
-  // Collective: returns when all ranks are in.
-  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, Rank rank, World world, const Environment& environment);
+  // Collective: returns when all ranks are in. `ids`: the same on all ranks; each process that made one serves a part of the
+  // ranks.
+  static Result<std::unique_ptr<Communicator>> create(std::span<const UniqueId> ids, Rank rank, World world,
+                                                      const Environment& environment);
+  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, Rank rank, World world,
+                                                      const Environment& environment) {
+    return create({&id, 1}, rank, world, environment);
+  }
   ~Communicator() override;
 
   Rank rank() const { return endpoint_.self.rank; }
@@ -78,7 +85,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
 
  private:
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
-  Status join(const UniqueId& id, const Environment& environment);
+  Status join(std::span<const UniqueId> ids, const Environment& environment);
   void plan_waiting(const Environment& environment);
   engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute);
   struct Planned {

@@ -12,7 +12,7 @@ namespace shoal::comm {
 namespace {
 
 // The first byte of a message.
-enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6 };
+enum class Kind : std::uint8_t { record = 1, table = 2, notice = 3, gave_up = 4, abort = 5, bye = 6, records = 7 };
 
 std::string_view cut(std::string_view text, std::size_t longest) { return text.substr(0, std::min(text.size(), longest)); }
 
@@ -38,17 +38,30 @@ link::PeerIdentity read_identity(ByteReader& from) {
   return who;
 }
 
+void write(ByteWriter& into, const Record& record) {
+  into.text(cut(record.version, kMaxIdentityText));
+  into.signed_number(record.world.value);
+  write(into, record.self);
+  into.text(record.settings);
+  into.number(static_cast<std::uint8_t>(record.lives_with_root ? 1 : 0));
+  into.signed_number(record.roots);
+  into.number(record.roots_digest);
+  into.text(cut(record.upstream, kMaxIdentityText));
+}
+
 struct Encoder {
   ByteWriter out;
 
   void kind(Kind value) { out.number(static_cast<std::uint8_t>(value)); }
   void operator()(const Record& record) {
     kind(Kind::record);
-    out.text(cut(record.version, kMaxIdentityText));
-    out.signed_number(record.world.value);
-    write(out, record.self);
-    out.text(record.settings);
-    out.number(static_cast<std::uint8_t>(record.lives_with_root ? 1 : 0));
+    write(out, record);
+  }
+  void operator()(const Records& records) {
+    kind(Kind::records);
+    out.text(cut(records.address, kMaxIdentityText));
+    out.number(static_cast<std::uint32_t>(records.records.size()));
+    for (const Record& record : records.records) write(out, record);
   }
   void operator()(const Table& table) {
     kind(Kind::table);
@@ -79,8 +92,24 @@ std::optional<Record> read_record(ByteReader& from) {
   record.settings = from.text(kMaxSettings);
   const auto lives_with_root = from.number<std::uint8_t>();
   record.lives_with_root = lives_with_root == 1;
-  if (lives_with_root > 1) return std::nullopt;
+  record.roots = from.signed_number();
+  record.roots_digest = from.number<std::uint64_t>();
+  record.upstream = from.text(kMaxIdentityText);
+  if (lives_with_root > 1 || record.roots < 1) return std::nullopt;
   return record;
+}
+
+std::optional<Records> read_records(ByteReader& from) {
+  Records records;
+  records.address = from.text(kMaxIdentityText);
+  const auto count = from.number<std::uint32_t>();
+  if (count > kMaxRecords) return std::nullopt;
+  for (std::uint32_t i = 0; i < count && !from.failed(); ++i) {
+    std::optional<Record> record = read_record(from);
+    if (!record) return std::nullopt;
+    records.records.push_back(*std::move(record));
+  }
+  return records;
 }
 
 std::optional<Table> read_table(ByteReader& from) {
@@ -124,6 +153,7 @@ std::optional<Message> read_message(ByteReader& from) {
     case Kind::gave_up: return GaveUp{from.number<std::uint64_t>()};
     case Kind::abort: return Abort{};
     case Kind::bye: return Bye{};
+    case Kind::records: return read_records(from);
   }
   return std::nullopt;
 }
