@@ -29,7 +29,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kRefusals = 3s;    // the maker of an id listens before anyone has the id: who refuses for so long is gone
 constexpr auto kAnswerTime = 2s;  // for the root's words about who is missing
-constexpr auto kPortTime = 5s;    // for the port of NCCL_COMM_ID to become free
+constexpr auto kDeclineTime = 3s;
+constexpr auto kPortTime = 5s;  // for the port of NCCL_COMM_ID to become free
 
 Status start_root(link::NetworkDoors doors, const link::Key& key, bool frees_port) {
   Result<std::unique_ptr<RootService>> service = RootService::make({std::move(doors), key, frees_port});
@@ -210,6 +211,31 @@ Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World worl
   if (table->root_rank >= 0) root_rank = table->peers[root];
   return Agreement{std::move(table->peers), std::move(table->settings),
                    std::make_unique<RootConnection>(channel.take(), id.address(), std::move(root_rank))};
+}
+
+void decline(std::span<const UniqueId> ids, Rank rank, World world, const link::PeerIdentity& self,
+             const Environment& environment, const Status& why) {
+  Result<std::vector<UniqueId>> distinct = distinct_ids(ids, world);
+  if (!distinct.is_ok() || rank.value < 0 || rank.value >= world.value) return;
+  Roots roots{distinct.take()};
+  roots.own = root_of(rank, world, roots.ids.size());
+  const bool agreed_port = is_comm_id(roots.id(), environment);
+  if (agreed_port && rank.value == 0) return;  // then nobody gathers; the others wait for rank 0's port in vain
+  Approach plan = approach_to(roots.id(), agreed_port, rank, environment, kDeclineTime);
+  plan.retries = plan.retry_sleep_ms = -1;
+  Result<Channel> channel = approach(plan, Deadline(kDeclineTime));
+  if (!channel.is_ok()) return;
+  Record record = record_of(roots, rank, world, self, "", channel->session_key());
+  record.failure = why.text().empty() ? "no reason given" : std::string(why.text());
+  channel->send(record);
+  channel->send(Bye{});
+  const Deadline flushing(kAnswerTime);
+  while (!channel->flushed() && !channel->closed() && !flushing.passed()) {
+    pollfd waiting{channel->wakeup().descriptor, POLLOUT, 0};
+    (void)poll(&waiting, 1, flushing.poll_ms(100ms));
+    channel->progress();
+  }
+  channel->progress();
 }
 
 }  // namespace shoal::comm

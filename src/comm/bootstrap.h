@@ -46,4 +46,9 @@ Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World worl
                             const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout,
                             link::NetworkDoors* doors = nullptr);
 
+// Instead of bootstrap, by a rank that cannot join: the others fail at once, naming it and `why`, rather than wait for it. Blocks
+// for some seconds at most.
+void decline(std::span<const UniqueId> ids, Rank rank, World world, const link::PeerIdentity& self,
+             const Environment& environment, const Status& why);
+
 }  // namespace shoal::comm

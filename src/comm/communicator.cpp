@@ -43,14 +43,23 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::span<const Uniqu
   return made;
 }
 
-Status Communicator::join(std::span<const UniqueId> ids, const Environment& environment) {
+// All of this rank's own that may fail, before the others are asked.
+Result<Settings> Communicator::prepare(const Environment& environment) {
   if (Status enough = require_descriptors(world_); !enough.is_ok()) return enough;
   Result<Settings> mine = make_settings(environment);
-  if (!mine.is_ok()) return mine.status();
+  if (!mine.is_ok()) return mine;
   Result<link::DoorbellPage> page = link::DoorbellPage::create();
   if (!page.is_ok()) return page.status();
   doorbell_.emplace(page.take());
+  return mine;
+}
 
+Status Communicator::join(std::span<const UniqueId> ids, const Environment& environment) {
+  const Result<Settings> mine = prepare(environment);
+  if (!mine.is_ok()) {
+    decline(ids, rank(), world_, endpoint_.self, environment, mine.status());
+    return mine.status();
+  }
   link::NetworkDoors network;
   link::Listener local;
   if (world_.value > 1) {
@@ -66,11 +75,17 @@ Status Communicator::join(std::span<const UniqueId> ids, const Environment& envi
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
   endpoint_.self.address = network.address();
+  Status assembled = assemble(ids, *mine, environment, std::move(network), std::move(local));
+  if (!assembled.is_ok()) agreement_.control->announce_failure(assembled);
+  return assembled;
+}
+
+Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment,
+                              link::NetworkDoors network, link::Listener local) {
   Result<Settings> settings = decode_settings(agreement_.settings);
   if (!settings.is_ok()) return settings.status();
   settings_ = settings.take();
-  if (!(settings_ == *mine))
-    log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(*mine));
+  if (!(settings_ == mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(mine));
 
   endpoint_.communicator = ids.front().communicator;
   if (environment.socket_retry_count >= 0) endpoint_.connects = static_cast<int>(environment.socket_retry_count) + 1;

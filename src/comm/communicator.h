@@ -86,6 +86,9 @@ class Communicator final : private engine::Watch, public engine::Refill {
  private:
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
   Status join(std::span<const UniqueId> ids, const Environment& environment);
+  Result<Settings> prepare(const Environment& environment);
+  Status assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment, link::NetworkDoors network,
+                  link::Listener local);
   void plan_waiting(const Environment& environment);
   engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute);
   struct Planned {

@@ -33,6 +33,8 @@ Status Gathering::add(const Record& record) {
                     record.roots, describe(first_->self),
                     record.roots == first_->roots ? std::string("others, or in another order") : std::to_string(first_->roots)),
         self.rank};
+  if (!record.failure.empty())
+    return {Code::remote_error, fmt::format("{} failed: {}", describe(self), record.failure), self.rank};
   if (record.world.value < 1 || record.world.value > kMaxWorld)
     return {Code::invalid_usage,
             fmt::format("{}: a communicator of {} ranks; allowed are 1 to {}", describe(self), record.world.value, kMaxWorld),

@@ -46,6 +46,7 @@ void write(ByteWriter& into, const Record& record) {
   into.number(static_cast<std::uint8_t>(record.lives_with_root ? 1 : 0));
   into.signed_number(record.roots);
   into.number(record.roots_digest);
+  into.text(cut(record.failure, kMaxNoticeText));
   into.text(cut(record.upstream, kMaxIdentityText));
 }
 
@@ -94,6 +95,7 @@ std::optional<Record> read_record(ByteReader& from) {
   record.lives_with_root = lives_with_root == 1;
   record.roots = from.signed_number();
   record.roots_digest = from.number<std::uint64_t>();
+  record.failure = from.text(kMaxNoticeText);
   record.upstream = from.text(kMaxIdentityText);
   if (lives_with_root > 1 || record.roots < 1) return std::nullopt;
   return record;

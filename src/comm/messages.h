@@ -33,6 +33,7 @@ struct Record {
   bool lives_with_root = false;    // this rank and the root service are of one process
   std::int32_t roots = 1;          // how many unique ids the communicator is made from
   std::uint64_t roots_digest = 0;  // of several
+  std::string failure;             // why this rank cannot join, if it comes only to say so
   std::string upstream;            // the first id, sealed (sealed_id.h), where this root service is another one's
 };
 // Of several root services, one that is not the first passes on those that came to it.

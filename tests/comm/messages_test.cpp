@@ -22,7 +22,7 @@ std::vector<Message> examples() {
           GaveUp{123'456'789'012},
           Abort{},
           Bye{},
-          Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 0x0123'4567'89ab'cdef, std::string(144, 'u')},
+          Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 0x0123'4567'89ab'cdef, "no memory", std::string(144, 'u')},
           Records{"10.0.0.1:5, 10.1.0.1:5",
                   {Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 9, ""},
                    Record{"0.1.0", World{7}, testing::identity(5), "", false, 3, 9, ""}}},

@@ -2,6 +2,9 @@
 // A communicator from several unique ids: who gathers whom, and all that one root service promises, across several.
 #include "comm/several_roots.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
@@ -183,6 +186,22 @@ TEST_CASE("several roots: contradictions are told to all ranks of all roots") {
       CHECK_THAT(std::string(status.text()), Catch::Contains("was given 2") && Catch::Contains("give all ranks the same ones"));
     }
   }
+}
+
+TEST_CASE("several roots: a rank that cannot join makes all others fail at once, naming it and why") {
+  const int roots = GENERATE(1, 3), culprit = GENERATE(1, 3);
+  CAPTURE(roots, culprit);
+  const std::vector<UniqueId> ids = new_ids(roots);
+  std::thread late([&] {
+    decline(ids, Rank{culprit}, World{4}, identity(culprit), loopback_environment(), Status(Code::system_error, "no memory"));
+  });
+  std::vector<int> others = ranks_below(4);
+  others.erase(others.begin() + culprit);
+  for (const auto& one : join_all(ids, others, 4)) {
+    REQUIRE_FALSE(one.is_ok());
+    CHECK(show(one.status()) == fmt::format("6 culprit {0}: rank {0} (node{0}, pid {1}) failed: no memory", culprit, getpid()));
+  }
+  late.join();
 }
 
 TEST_CASE("several roots: the death of a process that made an id is told to all") {
