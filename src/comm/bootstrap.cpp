@@ -135,6 +135,20 @@ Approach approach_to(const UniqueId& id, bool agreed_port, Rank rank, const Envi
   return plan;
 }
 
+// Instead of the record alone. Blocks until it is on its way, but not for long.
+void tell_failure(Channel& channel, Record record, const Status& why) {
+  record.failure = why.text();
+  channel.send(record);
+  channel.send(Bye{});
+  const Deadline flushing(kAnswerTime);
+  channel.progress();
+  while (!channel.flushed() && !channel.closed() && !flushing.passed()) {
+    pollfd waiting{channel.wakeup().descriptor, POLLOUT, 0};
+    (void)poll(&waiting, 1, flushing.poll_ms(100ms));
+    channel.progress();
+  }
+}
+
 // Only loopback was offered: then the reason of the failure is mostly there, not here.
 Status with_hint(const Status& why, const UniqueId& id) {
   const bool only_loopback = std::all_of(id.addresses.begin(), id.addresses.end(), [](const std::string& each) {
@@ -192,7 +206,10 @@ Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World worl
   link::PeerIdentity presented = self;
   if (doors != nullptr) {
     Result<link::NetworkDoors> opened = open_own_door(channel->ends(), environment, rank.value);
-    if (!opened.is_ok()) return opened.status();
+    if (!opened.is_ok()) {
+      tell_failure(*channel, record_of(roots, rank, world, self, "", channel->session_key()), opened.status());
+      return opened.status();
+    }
     *doors = opened.take();
     presented.address = doors->address();
   }
@@ -225,17 +242,7 @@ void decline(std::span<const UniqueId> ids, Rank rank, World world, const link::
   plan.retries = plan.retry_sleep_ms = -1;
   Result<Channel> channel = approach(plan, Deadline(kDeclineTime));
   if (!channel.is_ok()) return;
-  Record record = record_of(roots, rank, world, self, "", channel->session_key());
-  record.failure = why.text().empty() ? "no reason given" : std::string(why.text());
-  channel->send(record);
-  channel->send(Bye{});
-  const Deadline flushing(kAnswerTime);
-  while (!channel->flushed() && !channel->closed() && !flushing.passed()) {
-    pollfd waiting{channel->wakeup().descriptor, POLLOUT, 0};
-    (void)poll(&waiting, 1, flushing.poll_ms(100ms));
-    channel->progress();
-  }
-  channel->progress();
+  tell_failure(*channel, record_of(roots, rank, world, self, "", channel->session_key()), why);
 }
 
 }  // namespace shoal::comm

@@ -90,7 +90,7 @@ Result<link::NetworkDoors> open_own_door(const link::StreamEnds& to_root, const 
   if (!choice.is_ok() && restricted) return choice.status();
   std::vector<std::string> ips = choice.is_ok() ? ips_of(choice->chosen) : std::vector<std::string>{to_root.here};
   const auto seen = std::find(ips.begin(), ips.end(), to_root.here);
-  const bool left_machine = to_root.here != to_root.there;
+  const bool left_machine = to_root.here != to_root.there && !link::is_loopback(to_root.here);
   std::string reason = "the root service is of this machine: all that others may reach";
   if (left_machine && (seen != ips.end() || !restricted)) {
     reason = "the root service was reached from there";

@@ -5,13 +5,16 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <memory>
 
 #include "core/split.h"
@@ -78,6 +81,7 @@ void set(int stream, int level, int option, int value) { (void)setsockopt(stream
 
 void prepare_tcp(int stream) {
   set(stream, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(stream, SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a connection that is over may be listened at
   set(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(stream, IPPROTO_TCP, TCP_KEEPIDLE, 10);  // s
   set(stream, IPPROTO_TCP, TCP_KEEPINTVL, 5);  // s
@@ -105,6 +109,47 @@ Status bind_and_listen(const Descriptor& stream, const SystemAddress& where, con
   if (bind(stream.get(), where.get(), where.length) != 0) return system_failure("bind", address, errno);
   if (listen(stream.get(), kBacklog) != 0) return system_failure("listen", address, errno);
   return {};
+}
+
+struct Bound {
+  Result<Descriptor> stream;
+  int error = 0;  // of bind or listen
+};
+
+Bound listen_at(const SystemAddress& where, const std::string& address) {
+  Result<Descriptor> stream = open_socket(where.family(), address);
+  if (!stream.is_ok()) return {std::move(stream)};
+  const int on = 1;  // a port that a dead job has just left must not be refused for the minutes of TIME_WAIT
+  if (setsockopt(stream->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+    return {system_failure("setsockopt SO_REUSEADDR", address, errno)};
+  const char* const call = bind(stream->get(), where.get(), where.length) != 0 ? "bind"
+                           : listen(stream->get(), kBacklog) != 0              ? "listen"
+                                                                               : nullptr;
+  if (call == nullptr) return {std::move(stream)};
+  const int error = errno;
+  return {system_failure(call, address, error), error};
+}
+
+// Where the system is asked for any port it passes over those in TIME_WAIT, and finds none at last when many connections are
+// short; asked for one of them by number it gives it.
+Bound listen_at_some_port(SystemAddress where, const std::string& address) {
+  int first = 32'768, last = 60'999;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first >> last;
+  const int ports = std::max(1, last - first + 1);
+  std::uint32_t start = 0;
+  (void)getrandom(&start, sizeof start, 0);
+  Bound bound{Status(Code::system_error, fmt::format("listen {}: all ports from {} to {} are in use", address, first, last))};
+  for (int i = 0; i < ports; ++i) {
+    const auto port = static_cast<std::uint16_t>(
+        first + static_cast<int>((start + static_cast<std::uint32_t>(i)) % static_cast<std::uint32_t>(ports)));
+    if (where.family() == AF_INET6)
+      reinterpret_cast<sockaddr_in6*>(&where.storage)->sin6_port = htons(port);
+    else
+      reinterpret_cast<sockaddr_in*>(&where.storage)->sin_port = htons(port);
+    Bound here = listen_at(where, address);
+    if (here.stream.is_ok() || here.error != EADDRINUSE) return here;
+  }
+  return bound;
 }
 
 Result<Descriptor> start_connect(const SystemAddress& where, const std::string& address, std::chrono::milliseconds patience) {
@@ -156,15 +201,12 @@ Result<Listener> listen_tcp(const std::string& host, std::uint16_t port) {
   const std::string address = to_text({host, port});
   const Result<SystemAddress> where = resolve({host, port});
   if (!where.is_ok()) return where.status();
-  Result<Descriptor> stream = open_socket(where->family(), address);
-  if (!stream.is_ok()) return stream.status();
-  const int on = 1;  // a port that a dead job has just left must not be refused for the minutes of TIME_WAIT
-  if (setsockopt(stream->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
-    return system_failure("setsockopt SO_REUSEADDR", address, errno);
-  if (Status bound = bind_and_listen(*stream, *where, address); !bound.is_ok()) return bound;
-  const Result<std::uint16_t> given = bound_port(stream->get(), address);
+  Bound bound = listen_at(*where, address);
+  if (port == 0 && bound.error == EADDRINUSE) bound = listen_at_some_port(*where, address);
+  if (!bound.stream.is_ok()) return bound.stream.status();
+  const Result<std::uint16_t> given = bound_port(bound.stream->get(), address);
   if (!given.is_ok()) return given.status();
-  return Listener{stream.take(), to_text({host, *given})};
+  return Listener{bound.stream.take(), to_text({host, *given})};
 }
 
 Result<Listener> listen_local(const std::string& abstract_name) {

@@ -35,16 +35,23 @@ void wire(const Host& a, const Host& b, const std::string& name) {
   b.run("ip addr add 10.77.0.2/24 dev " + name);
 }
 
+// An interface whose other end is nobody's: what is sent there gets no answer.
+std::string blind(const std::string& name) {
+  return "ip link add " + name + " type veth peer name x" + name + " && ip link set x" + name +
+         " addrgenmode none && ip link set x" + name + " up";
+}
+
 // Down; IPv4 link-local; IPv6 link-local only; an address that also exists on the other host; one that leads nowhere.
 void clutter(const Host& host, int number) {
   std::string commands = "true";
   for (int i = 0; i < 20; ++i) {
     const std::string name = "d" + std::to_string(i), net = std::to_string(i);
-    commands += " && ip link add " + name + " type dummy";
+    commands += " && " + blind(name);
     if (i % 5 == 0) commands += " && ip addr add 10.50." + net + ".1/24 dev " + name;
     if (i % 5 == 1) commands += " && ip addr add 169.254." + net + ".1/24 dev " + name;
     if (i % 5 == 3) commands += " && ip addr add 10.60." + net + ".1/24 dev " + name;
     if (i % 5 == 4) commands += " && ip addr add 10.61." + net + "." + std::to_string(number) + "/24 dev " + name;
+    if (i % 5 == 0) commands += " && ip link set " + name + " down";
     if (i % 5 != 0) commands += " && ip link set " + name + " up";
   }
   host.run(commands);
@@ -116,9 +123,8 @@ TEST_CASE("FC-22: filters of interfaces do what their grammar says; no match quo
                                                                       {many, false}}));
   CAPTURE(filter);
   const std::string said = with_hosts(60, [&, filter = filter]() -> std::string {
-    shell(
-        "ip link add eth0 type dummy && ip addr add 10.1.2.3/24 dev eth0 && ip link set eth0 up && "
-        "ip link add docker0 type dummy && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up");
+    shell(blind("eth0") + " && ip addr add 10.1.2.3/24 dev eth0 && ip link set eth0 up && " + blind("docker0") +
+          " && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up");
     Variables variables = transport_variables("tcp");
     variables.emplace_back("NCCL_SOCKET_IFNAME", filter);
     return as_processes(2, variables, 30, sum_once, {1});
@@ -149,7 +155,7 @@ TEST_CASE("FC-23: link-local addresses are used where there is nothing else, eac
   const std::string wrong = with_hosts(80, []() -> std::string {
     const Host a("alpha"), b("beta");
     for (const Host* host : {&a, &b})
-      host->run("ip link add aa0 type dummy && ip link set aa0 addrgenmode none && ip link set aa0 up && ip addr add fe80::" +
+      host->run(blind("aa0") + " && ip link set aa0 addrgenmode none && ip link set aa0 up && ip addr add fe80::" +
                 std::string(host == &a ? "a" : "b") + "/64 dev aa0 nodad");
     a.cable("left", b, "right");
     a.run("ip addr flush dev left; ip addr add fe80::77:1/64 dev left nodad");

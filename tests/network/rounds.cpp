@@ -116,8 +116,7 @@ Holdings settled() {
   return now;
 }
 
-std::string grown(const Holdings& before, const Holdings& now) {
-  constexpr long kNothing_kb = 1024;
+std::string grown(const Holdings& before, const Holdings& now, long nothing_kb) {
   std::string text;
   const auto compare = [&](const char* what, long from, long to, long nothing) {
     if (to > from + nothing)
@@ -125,8 +124,8 @@ std::string grown(const Holdings& before, const Holdings& now) {
   };
   compare("descriptors", before.descriptors, now.descriptors, 0);
   compare("threads", before.threads, now.threads, 0);
-  compare("mappings", before.mappings, now.mappings, 2);  // malloc may take an arena more
-  compare("resident KiB", before.resident_kb, now.resident_kb, kNothing_kb);
+  compare("mappings", before.mappings, now.mappings, 16);  // malloc may take some arenas more for a process's threads
+  compare("resident KiB", before.resident_kb, now.resident_kb, nothing_kb);
   return text;
 }
 

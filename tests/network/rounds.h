@@ -48,7 +48,7 @@ Holdings holdings();
 // Waits, boundedly, until descriptors, threads and mappings have stopped to shrink: services of earlier communicators end by
 // themselves. What is held then.
 Holdings settled();
-// "", or what has grown; of resident memory a MiB is nothing.
-std::string grown(const Holdings& before, const Holdings& now);
+// "", or what has grown; of resident memory by more than `nothing_kb`.
+std::string grown(const Holdings& before, const Holdings& now, long nothing_kb = 1024);
 
 }  // namespace testing

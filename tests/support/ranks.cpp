@@ -121,6 +121,7 @@ std::string as_processes(int world, const Variables& variables, int seconds, con
   for (int rank = 0; rank < world; ++rank)
     children.push_back(start(variables, [&, rank]() -> std::string {
       Ranks mine{world, rank, {}};
+      if (rank != 0) close(ids[1]);  // so that the end of rank 0 is the end of the pipe
       if (before) before(rank);
       if (rank == 0) {
         if (std::string wrong = must(ncclGetUniqueId(&mine.id), "ncclGetUniqueId"); !wrong.empty()) return wrong;
@@ -130,7 +131,7 @@ std::string as_processes(int world, const Variables& variables, int seconds, con
         return "no id arrived";
       }
       close(ids[0]);
-      close(ids[1]);
+      if (rank == 0) close(ids[1]);
       return body(mine);
     }));
   close(ids[0]);
