@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field cases FC-25 to FC-27: who shares memory with whom, what a rank that fails inside init means for the others, and memory
 // that is not there.
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -70,7 +73,10 @@ TEST_CASE("FC-25: ranks whose mounts differ share memory all the same; nothing d
   const Folder logs;
   const std::string wrong = with_hosts(60, [&]() -> std::string {
     return as_processes(2, {{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "ALL"}, {"NCCL_DEBUG_FILE", logs / "%p"}}, 40, sums, {},
-                        [](int) { shell("unshare -m true"); });
+                        [](int) {
+                          if (unshare(CLONE_NEWNS) != 0 || mount("none", "/dev/shm", "tmpfs", 0, "size=64k") != 0)
+                            throw std::runtime_error("no mount of its own");
+                        });
   });
   CHECK(wrong == "");
   CHECK_THAT(logs.all_text(), Catch::Contains(" by shm") && !Catch::Contains(" by tcp"));
