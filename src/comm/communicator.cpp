@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "comm/descriptor_limit.h"
 #include "comm/process.h"
@@ -39,7 +40,14 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::span<const Uniqu
   log::banner(rank.value, fmt::format("NCCL version {}.{}.{} (Shoal {})", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH, SHOAL_VERSION));
   if (ids.empty()) return fail(Code::invalid_argument, "a communicator needs a unique id, and none was given");
   std::unique_ptr<Communicator> made(new Communicator(identity_of_this_process(rank, environment), world, environment));
-  if (Status s = made->join(ids, environment); !s.is_ok()) return s;
+  try {
+    if (Status s = made->join(ids, environment); !s.is_ok()) return s;
+  } catch (const std::bad_alloc&) {  // the others must not wait for this rank
+    const Status why =
+        fail(Code::system_error, "rank {} has no memory left to join a communicator of {} ranks", rank.value, world.value);
+    decline(ids, rank, world, made->endpoint_.self, environment, why);
+    return why;
+  }
   return made;
 }
 
@@ -178,14 +186,16 @@ engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_com
 engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
   engine::Driven driven = wait_to_begin(call.ticket, beside_compute);
   if (driven.finished) return driven;
-  if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
-    exact_.emplace(call, world_, rank());
-    driven.finished = true;  // but for what comes next
-    next(driven);
-  } else {
-    driven.result = start(call);
-    driven.finished = !driven.result.is_ok();
-  }
+  without_bad_alloc(driven, [&] {
+    if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
+      exact_.emplace(call, world_, rank());
+      driven.finished = true;  // but for what comes next
+      next(driven);
+    } else {
+      driven.result = start(call);
+      driven.finished = !driven.result.is_ok();
+    }
+  });
   return driven;
 }
 
@@ -206,7 +216,11 @@ bool Communicator::next(engine::Driven& ended) {
 
 engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
   engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute);
-  if (driven.finished) return driven;
+  if (!driven.finished) without_bad_alloc(driven, [&] { start(exchange); });
+  return driven;
+}
+
+void Communicator::start(const Exchange& exchange) {
   std::vector<engine::Transfer> to_others;
   std::vector<const engine::Transfer*> sent, received;
   for (const engine::Transfer& each : exchange.transfers) {
@@ -218,7 +232,6 @@ engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
   for (std::size_t i = 0; i < sent.size(); ++i)
     if (sent[i]->memory != received[i]->memory) device::copy({received[i]->memory}, {sent[i]->memory, sent[i]->size.value});
   execution_->start(std::move(to_others), settings_.tuning.slice);
-  return driven;
 }
 
 Status Communicator::start(const engine::Call& call) {

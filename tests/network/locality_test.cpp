@@ -134,6 +134,33 @@ TEST_CASE("FC-26: a rank that has no descriptor left inside init fails by itself
   CHECK_THAT(said, !Catch::Contains("still running"));
 }
 
+TEST_CASE("FC-26: a rank that has no memory left inside init fails by itself, and the others at once, naming it") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  WARN("SKIP: a sanitizer needs all addresses");
+#else
+  const long room_kb = GENERATE(256, 2048);
+  CAPTURE(room_kb);
+  const std::string said = as_processes(
+      4, {{"SHOAL_LOOPBACK_DISABLE", "1"}, {"NCCL_ALGO", "ring"}}, 60,
+      [](const Ranks& who) {
+        std::string wrong = sums(who);
+        if (who.rank == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+        return wrong;
+      },
+      {},
+      [&](int rank) {
+        long pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        if (rank == 2) limit(RLIMIT_AS, static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + room_kb * 1024));
+      });
+  CHECK_THAT(said, Catch::Contains("rank 2: "));
+  for (const char* other : {"rank 0: ", "rank 1: ", "rank 3: "}) CHECK_THAT(said, Catch::Contains(other));
+  CHECK_THAT(said, Catch::Contains("another rank died, left or failed: ncclCommInitRank: rank 2 (") ||
+                       Catch::Contains("another rank died, left or failed: ncclAllReduce: rank 2 ("));
+  CHECK_THAT(said, !Catch::Contains("still running") && !Catch::Contains("died of"));
+#endif
+}
+
 TEST_CASE("FC-27: a full or tiny /dev/shm is nobody's concern") {
   if (skipped()) return;
   const auto [size, world] = GENERATE(table<std::string, int>({{"64k", 4}, {"1m", 8}, {"1m", 4}}));
