@@ -245,7 +245,7 @@ TEST_CASE("bootstrap: a rank whose wait is interrupted leaves at once, and the o
     ranks.emplace_back([&, rank] {
       const Interrupted asked = rank == 1 ? Interrupted([&] { return interrupted.load(); }) : Interrupted();
       results[static_cast<std::size_t>(rank)] =
-          bootstrap(id, Rank{rank}, World{3}, identity(rank), "", loopback_environment(), kLong, asked).status();
+          bootstrap({&id, 1}, Rank{rank}, World{3}, identity(rank), "", loopback_environment(), kLong, nullptr, asked).status();
     });
   std::this_thread::sleep_for(300ms);
   interrupted = true;
@@ -261,11 +261,11 @@ TEST_CASE("bootstrap: the excuse of a rank that cannot come ends the others' wai
   Status waiting;
   std::thread rank0([&] { waiting = join(id, 0, 3).status(); });
   std::this_thread::sleep_for(100ms);
-  excuse(id, Rank{1}, World{3}, identity(1), fail(Code::system_error, "no memory"), loopback_environment());
+  decline({&id, 1}, Rank{1}, World{3}, identity(1), loopback_environment(), fail(Code::system_error, "no memory"));
   rank0.join();
   CHECK(waiting.code() == Code::remote_error);
   CHECK(waiting.culprit() == Rank{1});
-  CHECK(waiting.text().find("failed: no memory") != std::string_view::npos);
+  CHECK(waiting.text().find("no memory") != std::string_view::npos);
 }
 
 // In a process of its own, where no service of an earlier test lives on.

@@ -23,18 +23,19 @@ TEST_CASE("registrations: a handle is known once, to its owner, as what it is") 
 }
 
 TEST_CASE("registrations: the smallest one that holds all of a range is found") {
-  std::array<char, 100> memory{};
+  std::array<char, 102> around{};
+  char* const memory = around.data() + 1;
   Registrations all;
-  all.add({Kind::window, memory.data(), {100}});
-  const std::uintptr_t inner = all.add({Kind::buffer, memory.data() + 10, {20}});
-  CHECK(all.covering(memory.data() + 10, {20})->kind == Kind::buffer);
-  CHECK(all.covering(memory.data() + 29, {1})->kind == Kind::buffer);
-  CHECK(all.covering(memory.data() + 9, {2})->kind == Kind::window);
-  CHECK(all.covering(memory.data() + 10, {21})->kind == Kind::window);
-  CHECK(all.covering(memory.data(), {100})->size == shoal::Bytes{100});
-  CHECK_FALSE(all.covering(memory.data() + 1, {100}));
-  CHECK_FALSE(all.covering(memory.data() - 1, {2}));
-  CHECK_FALSE(all.covering(memory.data() + 50, {SIZE_MAX}));
+  all.add({Kind::window, memory, {100}});
+  const std::uintptr_t inner = all.add({Kind::buffer, memory + 10, {20}});
+  CHECK(all.covering(memory + 10, {20})->kind == Kind::buffer);
+  CHECK(all.covering(memory + 29, {1})->kind == Kind::buffer);
+  CHECK(all.covering(memory + 9, {2})->kind == Kind::window);
+  CHECK(all.covering(memory + 10, {21})->kind == Kind::window);
+  CHECK(all.covering(memory, {100})->size == shoal::Bytes{100});
+  CHECK_FALSE(all.covering(memory + 1, {100}));
+  CHECK_FALSE(all.covering(memory - 1, {2}));
+  CHECK_FALSE(all.covering(memory + 50, {SIZE_MAX}));
   all.remove(Kind::buffer, inner);
-  CHECK(all.covering(memory.data() + 10, {20})->kind == Kind::window);
+  CHECK(all.covering(memory + 10, {20})->kind == Kind::window);
 }
