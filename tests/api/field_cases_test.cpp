@@ -472,7 +472,7 @@ TEST_CASE("FC-03: without groups both send first: it works, or both are told of 
     for (const std::size_t bytes : pair_sizes()) {
       INFO(transport << ", " << bytes << " bytes");
       Variables variables = testing::transport_variables(transport);
-      variables.emplace_back("SHOAL_TIMEOUT_MS", "10000");
+      variables.emplace_back("SHOAL_TIMEOUT_MS", "3000");
       CHECK(testing::as_processes(2, variables, 60, [&](const Ranks& ranks) -> std::string {
               ncclComm_t comm = nullptr;
               if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;

@@ -121,6 +121,34 @@ std::string two_by_two(const Ranks& ranks, ncclComm_t a) {
   return wrong.empty() ? end : wrong;
 }
 
+// What goes out without a stream is written on the stream on which the answer is awaited.
+std::string with_and_without_stream(const Ranks& ranks, ncclComm_t comm) {
+  struct Number {
+    float value;
+    int rank;
+  } out{-1, ranks.rank};
+  float in = -1;
+  cudaStream_t stream = nullptr;
+  shoalStreamCreate(&stream);
+  shoalStreamLaunch(
+      stream,
+      [](void* argument) {
+        testing::sleep_ms(50);
+        auto& number = *static_cast<Number*>(argument);
+        number.value = static_cast<float>(number.rank);
+      },
+      &out);
+  ncclGroupStart();
+  ncclSend(&out.value, 1, ncclFloat, (ranks.rank + 1) % ranks.world, comm, nullptr);
+  ncclRecv(&in, 1, ncclFloat, (ranks.rank + ranks.world - 1) % ranks.world, comm, stream);
+  std::string wrong = must(ncclGroupEnd(), "ncclGroupEnd");
+  if (wrong.empty()) wrong = must(shoalStreamSynchronize(stream), "the stream");
+  if (wrong.empty() && in != static_cast<float>((ranks.rank + ranks.world - 1) % ranks.world))
+    wrong = "received " + std::to_string(in);
+  shoalStreamDestroy(stream);
+  return wrong;
+}
+
 }  // namespace
 
 TEST_CASE("semantics: averages of integers divide the wrapped sum towards zero") { on_all_transports(3, negative_averages); }
@@ -132,6 +160,8 @@ TEST_CASE("semantics: averages of bfloat16 are within two units in the last plac
 TEST_CASE("semantics: a group of two communicators on two streams waits for both before and after") {
   on_all_transports(3, two_by_two);
 }
+
+TEST_CASE("semantics: a group on a stream and on none waits for the stream") { on_all_transports(3, with_and_without_stream); }
 
 TEST_CASE("semantics: a watchdog that only asks for the state sees the death of a peer") {
   for (const char* transport : {"shm", "tcp"}) {
