@@ -408,8 +408,7 @@ TEST_CASE("FC-02: all-gather and reduce-scatter in place where NCCL has it, and 
   on_all_transports(4, in_and_out_of_place);
 }
 
-TEST_CASE(
-    "FC-02: an all-gather from the start of its output is in place on rank 0 only; on the others it is refused as overlap") {
+TEST_CASE("FC-02: an all-gather from the start of its output is in place on rank 0 alone; others are refused") {
   for (const char* transport : {"shm", "tcp"}) {
     INFO(transport);
     CHECK(testing::run_ranks(transport, 4, 60, [](const Ranks& ranks) {
