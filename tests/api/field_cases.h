@@ -4,7 +4,9 @@
 
 #include <nccl.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
