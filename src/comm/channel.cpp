@@ -1,36 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/channel.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <utility>
 
 namespace shoal::comm {
-namespace {
-
-// A host that vanishes without a word (power, cable) is noticed after some 25 s. UNIX sockets refuse the TCP options; no harm.
-void watch_peer(int stream) {
-  const auto set = [stream](int level, int option, int value) { (void)setsockopt(stream, level, option, &value, sizeof value); };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);  // s
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);  // s
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);  // ms
-}
-
-}  // namespace
-
 Channel::Channel(link::Handshake shaken, Side self, std::size_t max_payload)
     : stream_(shaken.take_stream()),
       guard_(stream_.get()),
       session_(shaken.session_key()),
       encoder_(session_, self),
       decoder_(session_, self == Side::client ? Side::server : Side::client, max_payload) {
-  watch_peer(stream_.get());
+  link::expect_prompt_peer(stream_);
 }
 
 void Channel::send(Payload payload) {

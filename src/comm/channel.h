@@ -40,6 +40,7 @@ class Channel {
   bool flushed() const { return outgoing_.empty(); }
   link::Wakeup wakeup() const;
   const link::Key& session_key() const { return session_; }
+  link::StreamEnds ends() const { return link::ends_of(stream_); }
 
  private:
   void read();

@@ -4,9 +4,10 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/wire.h"
 #include "link/socket.h"
@@ -19,8 +20,8 @@ int family_of(const std::string& name) {
   return name == "AF_INET6" ? AF_INET6 : AF_UNSPEC;
 }
 
-// A number for a name; numbers stay as they are (with their scope).
-Result<std::string> numeric_host(const std::string& host, const Environment& environment) {
+// Numbers for a name, in the resolver's order; a number stays as it is (with its scope).
+Result<std::vector<std::string>> numeric_hosts(const std::string& host, const Environment& environment) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_family = family_of(environment.socket_family);
@@ -30,10 +31,14 @@ Result<std::string> numeric_host(const std::string& host, const Environment& env
     return fail(Code::invalid_argument, "NCCL_COMM_ID='{}': '{}' is no address: {}", environment.comm_id, host,
                 gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-  char text[NI_MAXHOST];
-  const int named = getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-  if (named != 0) return fail(Code::system_error, "getnameinfo {}: {}", host, gai_strerror(named));
-  return std::string(text);
+  std::vector<std::string> hosts;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    char text[NI_MAXHOST];
+    const int named = getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    if (named != 0) return fail(Code::system_error, "getnameinfo {}: {}", host, gai_strerror(named));
+    if (std::find(hosts.begin(), hosts.end(), text) == hosts.end()) hosts.emplace_back(text);
+  }
+  return hosts;
 }
 
 link::Key key_of(const Environment& environment) {
@@ -55,10 +60,11 @@ Result<UniqueId> id_of_comm_id(const Environment& environment) {
   if (!where.is_ok() || where->port == 0)
     return fail(Code::invalid_argument, "NCCL_COMM_ID='{}': must be address:port with the port that rank 0 shall listen at",
                 environment.comm_id);
-  Result<std::string> host = numeric_host(where->host, environment);
-  if (!host.is_ok()) return host.status();
+  const Result<std::vector<std::string>> hosts = numeric_hosts(where->host, environment);
+  if (!hosts.is_ok()) return hosts.status();
   UniqueId id;
-  id.address = link::to_text({host.take(), where->port});
+  for (const std::string& host : *hosts) id.addresses.push_back(link::to_text({host, where->port}));
+  if (UniqueId::fit(id.addresses).size() < id.addresses.size()) id.addresses = UniqueId::fit(id.addresses);
   id.key = key_of(environment);
   id.communicator = number_of(id.key);
   return id;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/communicator.h"
 
+#include <nccl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
+#include "comm/descriptor_limit.h"
 #include "comm/messages.h"
 #include "comm/process.h"
 #include "comm/watcher.h"
@@ -38,6 +41,11 @@ DumpedOperation told(const Operation& operation, const TickScale& clock) {
           .ended_ns = time(operation.ended)};
 }
 
+int only_by_name_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
+  return static_cast<int>(std::count_if(
+      peers.begin(), peers.end(), [&](const auto& peer) { return peer.host == self.host && peer.host_id != self.host_id; }));
+}
+
 }  // namespace
 
 Communicator::Communicator(link::PeerIdentity self, World world, const Environment& environment) : world_(world) {
@@ -47,38 +55,45 @@ Communicator::Communicator(link::PeerIdentity self, World world, const Environme
 
 Result<std::unique_ptr<Communicator>> Communicator::create(std::span<const UniqueId> ids, Rank rank, World world,
                                                            const Environment& environment, const Interrupted& interrupted) {
-  expects(!ids.empty(), "a communicator has a unique id");
-  const UniqueId& id = ids.front();
+  log::banner(rank.value, fmt::format("NCCL version {}.{}.{} (Shoal {})", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH, SHOAL_VERSION));
+  if (ids.empty()) return fail(Code::invalid_argument, "a communicator needs a unique id, and none was given");
   std::unique_ptr<Communicator> made(new Communicator(identity_of_this_process(rank, environment), world, environment));
-  Status joined = made->join(id, environment, interrupted);
+  Status joined;
+  try {
+    joined = made->join(ids, environment, interrupted);
+  } catch (const std::bad_alloc&) {
+    joined = fail(Code::system_error, "rank {} has no memory left to join a communicator of {} ranks", rank.value, world.value);
+  }
   if (joined.is_ok()) return made;
+  // The others must not wait for this rank.
   if (made->agreement_.control != nullptr) {
     (void)made->note_failure(joined);
   } else if (!made->presented_ || joined.code() == Code::system_error) {
     const link::PeerIdentity self = made->endpoint_.self;
     made.reset();  // descriptors may be what there is a lack of
-    excuse(id, rank, world, self, joined, environment);
+    decline(ids, rank, world, self, environment, joined);
   }
   return joined;
 }
 
-Status Communicator::join(const UniqueId& id, const Environment& environment, const Interrupted& interrupted) {
-  key_ = id.key;
+// All of this rank's own that may fail, before the others are asked.
+Result<Settings> Communicator::prepare(const Environment& environment) {
+  if (Status enough = require_descriptors(world_); !enough.is_ok()) return enough;
   Result<Settings> mine = make_settings(environment);
-  if (!mine.is_ok()) return mine.status();
+  if (!mine.is_ok()) return mine;
   Result<link::DoorbellPage> page = link::DoorbellPage::create();
   if (!page.is_ok()) return page.status();
   doorbell_.emplace(page.take());
+  return mine;
+}
 
-  link::Listener tcp, local;
+Status Communicator::join(std::span<const UniqueId> ids, const Environment& environment, const Interrupted& interrupted) {
+  key_ = ids.front().key;
+  const Result<Settings> mine = prepare(environment);
+  if (!mine.is_ok()) return mine.status();
+  link::NetworkDoors network;
+  link::Listener local;
   if (world_.value > 1) {
-    Result<std::vector<link::InterfaceAddress>> addresses =
-        link::usable_addresses(environment.socket_ifname, environment.socket_family);
-    if (!addresses.is_ok()) return addresses.status();
-    Result<link::Listener> listening = link::listen_tcp(addresses->front().address, 0);
-    if (!listening.is_ok()) return listening.status();
-    tcp = listening.take();
-    endpoint_.self.address = tcp.address;
     // An abstract UNIX name is of this network namespace: where there is none, ranks of this host talk over TCP.
     if (Result<link::Listener> named = link::listen_local(random_name()); named.is_ok()) {
       local = named.take();
@@ -87,17 +102,26 @@ Status Communicator::join(const UniqueId& id, const Environment& environment, co
   }
 
   presented_ = true;
-  Result<Agreement> agreed = bootstrap(id, rank(), world_, endpoint_.self, encode(*mine), environment,
-                                       std::chrono::milliseconds(environment.timeout_ms), interrupted);
+  Result<Agreement> agreed =
+      bootstrap(ids, rank(), world_, endpoint_.self, encode(*mine), environment,
+                std::chrono::milliseconds(environment.timeout_ms), world_.value > 1 ? &network : nullptr, interrupted);
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
+  endpoint_.self.address = network.address();
+  return assemble(ids, *mine, environment, std::move(network), std::move(local));
+}
+
+Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment,
+                              link::NetworkDoors network, link::Listener local) {
   Result<Settings> settings = decode_settings(agreement_.settings);
   if (!settings.is_ok()) return settings.status();
   settings_ = settings.take();
-  if (!(settings_ == *mine))
-    log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(*mine));
+  if (!(settings_ == mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(mine));
 
-  endpoint_.communicator = id.communicator;
+  endpoint_.communicator = ids.front().communicator;
+  if (environment.socket_retry_count >= 0) endpoint_.connects = static_cast<int>(environment.socket_retry_count) + 1;
+  if (environment.socket_retry_sleep_ms >= 0)
+    endpoint_.connect_pause = std::chrono::milliseconds(environment.socket_retry_sleep_ms);
   endpoint_.max_message = settings_.tuning.slice;
   endpoint_.credits = settings_.credits;
   endpoint_.shm_disable = settings_.shm_disable;
@@ -106,10 +130,10 @@ Status Communicator::join(const UniqueId& id, const Environment& environment, co
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
   endpoint_.window = std::make_shared<link::Window>(settings_.window);
   endpoint_.window_channel = engine::kWindowChannel;
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, key_, transports::transports(), std::move(tcp),
-                                                     std::move(local));
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, key_, transports::transports(),
+                                                     std::move(network), std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
-  execution_ = std::make_unique<engine::Execution>(*links_, id.communicator);
+  execution_ = std::make_unique<engine::Execution>(*links_, ids.front().communicator);
   plans_.resize(algorithms::all().size());
   situation_ = situation_of(agreement_.peers, settings_);
   tuner_.emplace(settings_, situation_);
@@ -132,6 +156,9 @@ Status Communicator::join(const UniqueId& id, const Environment& environment, co
   log::info(rank().value, "rank {} of {} on {}: {} ranks here on {} processors, {}", rank().value, world_.value,
             endpoint_.self.host, ranks_here(agreement_.peers, endpoint_.self),
             processors_shared(agreement_.peers, endpoint_.self), encode(settings_));
+  if (const int apart = only_by_name_here(agreement_.peers, endpoint_.self); apart > 0)
+    log::info(rank().value, "{} ranks have this host's name but not its memory (another network namespace or boot): TCP is used",
+              apart);
   return {};
 }
 
@@ -248,14 +275,16 @@ engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute
   engine::Driven driven = wait_to_begin(call.ticket, beside_compute);
   running_ = call.sequence;
   if (driven.finished) return driven;
-  if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
-    exact_.emplace(call, world_, rank());
-    driven.finished = true;  // but for what comes next
-    next(driven);
-  } else {
-    driven.result = start(call);
-    driven.finished = !driven.result.is_ok();
-  }
+  without_bad_alloc(driven, [&] {
+    if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
+      exact_.emplace(call, world_, rank());
+      driven.finished = true;  // but for what comes next
+      next(driven);
+    } else {
+      driven.result = start(call);
+      driven.finished = !driven.result.is_ok();
+    }
+  });
   return driven;
 }
 
@@ -277,7 +306,11 @@ bool Communicator::next(engine::Driven& ended) {
 engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
   engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute);
   running_ = 0;
-  if (driven.finished) return driven;
+  if (!driven.finished) without_bad_alloc(driven, [&] { start(exchange); });
+  return driven;
+}
+
+void Communicator::start(const Exchange& exchange) {
   std::vector<engine::Transfer> to_others;
   std::vector<const engine::Transfer*> sent, received;
   for (const engine::Transfer& each : exchange.transfers) {
@@ -289,7 +322,6 @@ engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
   for (std::size_t i = 0; i < sent.size(); ++i)
     if (sent[i]->memory != received[i]->memory) device::copy({received[i]->memory}, {sent[i]->memory, sent[i]->size.value});
   execution_->start(std::move(to_others), settings_.tuning.slice);
-  return driven;
 }
 
 Status Communicator::start(const engine::Call& call) {

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,9 +38,14 @@ struct Exchange {
 
 class Communicator final : private engine::Watch, public engine::Refill {
  public:
-  // Collective: returns when all ranks are in. `ids`: at least one, the same on all ranks. Interrupted: invalid_usage, soon.
+  // Collective: returns when all ranks are in. `ids`: at least one, the same on all ranks; each process that made one serves a
+  // part of the ranks. Interrupted: invalid_usage, soon.
   static Result<std::unique_ptr<Communicator>> create(std::span<const UniqueId> ids, Rank rank, World world,
                                                       const Environment& environment, const Interrupted& interrupted = {});
+  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, Rank rank, World world,
+                                                      const Environment& environment) {
+    return create({&id, 1}, rank, world, environment);
+  }
   ~Communicator() override;
 
   Rank rank() const { return endpoint_.self.rank; }
@@ -56,7 +62,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   template <typename Work>
   Status run(Work& work, bool beside_compute) {
     engine::Driven driven = begin(work, beside_compute);
-    if (!driven.finished) engine::drive({&driven, 1}, this);
+    if (!driven.finished) without_bad_alloc(driven, [&] { engine::drive({&driven, 1}, this); });
     return conclude(driven);
   }
   // Waits for the calls issued before, then starts this one. `beside_compute`: another thread of this rank needs its processor,
@@ -109,15 +115,29 @@ class Communicator final : private engine::Watch, public engine::Refill {
 
  private:
   Communicator(link::PeerIdentity self, World world, const Environment& environment);
-  Status join(const UniqueId& id, const Environment& environment, const Interrupted& interrupted);
+  Status join(std::span<const UniqueId> ids, const Environment& environment, const Interrupted& interrupted);
+  Result<Settings> prepare(const Environment& environment);
+  Status assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment, link::NetworkDoors network,
+                  link::Listener local);
   void plan_waiting(const Environment& environment);
   engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute);
+  // A call that has its place in the order must also leave it: lack of memory is how it ends.
+  template <typename F>
+  static void without_bad_alloc(engine::Driven& driven, F&& f) {
+    try {
+      f();
+    } catch (const std::bad_alloc&) {
+      driven.result = fail(Code::system_error, "rank {}: out of memory", driven.rank.value);
+      driven.finished = true;
+    }
+  }
   struct Planned {
     plan::Plan plan;
     std::int32_t widest = 1;  // message of any rank, in chunks
   };
   const Planned& plan_for(const algorithms::Algorithm& algorithm, Rank root);
   Status start(const engine::Call& call);
+  void start(const Exchange& exchange);
   Status wait_for_turn(std::uint64_t ticket);
   void pass_turn();
   Status note_failure(const Status& why);

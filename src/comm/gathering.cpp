@@ -26,6 +26,15 @@ Status Gathering::add(const Record& record) {
             fmt::format("{} says that the communicator has {} ranks, {} says {}: give all ranks the same number", describe(self),
                         record.world.value, describe(first_->self), first_->world.value),
             self.rank};
+  if (record.roots != first_->roots || record.roots_digest != first_->roots_digest)
+    return {
+        Code::invalid_usage,
+        fmt::format("{} was given {} unique ids, {} was given {}: give all ranks the same ones in the same order", describe(self),
+                    record.roots, describe(first_->self),
+                    record.roots == first_->roots ? std::string("others, or in another order") : std::to_string(first_->roots)),
+        self.rank};
+  if (!record.failure.empty())
+    return {Code::remote_error, fmt::format("{} failed: {}", describe(self), record.failure), self.rank};
   if (record.world.value < 1 || record.world.value > kMaxWorld)
     return {Code::invalid_usage,
             fmt::format("{}: a communicator of {} ranks; allowed are 1 to {}", describe(self), record.world.value, kMaxWorld),

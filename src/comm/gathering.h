@@ -13,7 +13,8 @@ namespace shoal::comm {
 
 class Gathering {
  public:
-  // The record is in; or why these ranks cannot be one communicator, naming the two that contradict (invalid_usage).
+  // The record is in; or why these ranks cannot be one communicator, naming the two that contradict (invalid_usage) or the one
+  // that failed before it could join (remote_error).
   Status add(const Record& record);
 
   bool complete() const { return !records_.empty() && static_cast<std::int32_t>(records_.size()) == first_->world.value; }

@@ -5,21 +5,20 @@
 
 namespace shoal::comm {
 
-bool Inquest::raise(const Alarmed& alarmed, std::int32_t accuser, Clock::time_point now) {
-  const Raised raised{alarmed.alarm, accuser, alarmed.own};
+bool Inquest::raise(const Alarmed& alarmed, Clock::time_point now) {
   if (alarm_) {
-    if (alarm_->alarm < raised.alarm) alarm_ = raised;
+    if (alarm_->alarm < alarmed.alarm) alarm_ = alarmed;
     return false;
   }
-  alarm_ = raised;
+  alarm_ = alarmed;
   ++number_;
   sequence_ = alarmed.sequence;
   deadline_ = now + kAnswerTime;
   return true;
 }
 
-void Inquest::answer(std::int32_t rank, Report report) {
-  if (running() && report.inquiry == number_) reports_[rank] = std::move(report);
+void Inquest::answer(Report report) {
+  if (running() && report.inquiry == number_) reports_[report.rank] = std::move(report);
 }
 
 void Inquest::left(std::int32_t rank, std::uint64_t finished) { left_[rank] = finished; }

@@ -20,10 +20,10 @@ class Inquest {
   static constexpr std::chrono::milliseconds kAnswerTime{1000};  // a process that runs at all answers within some ms
 
   // True: ask everybody with `inquiry()`. False: this alarm joined the inquiry that is under way.
-  bool raise(const Alarmed& alarmed, std::int32_t accuser, Clock::time_point now);
+  bool raise(const Alarmed& alarmed, Clock::time_point now);
   Inquiry inquiry() const { return {number_, sequence_}; }
 
-  void answer(std::int32_t rank, Report report);
+  void answer(Report report);
   // A rank left in order; it counts as heard, now and in later inquiries.
   void left(std::int32_t rank, std::uint64_t finished);
 
@@ -37,22 +37,17 @@ class Inquest {
     std::vector<Witness> witnesses = hear(peers);
     for (Witness& each : witnesses)
       if (!each.report && !each.left) each.condition = condition(each.who);
-    const Raised raised = *std::exchange(alarm_, std::nullopt);
+    const Alarmed raised = *std::exchange(alarm_, std::nullopt);
     reports_.clear();
-    return judge(witnesses, raised.alarm, raised.accuser, raised.own);
+    return judge(witnesses, raised.alarm, raised.rank, raised.own);
   }
 
  private:
-  struct Raised {
-    Alarm alarm;
-    std::int32_t accuser;
-    Notice own;
-  };
   std::vector<Witness> hear(const std::vector<link::PeerIdentity>& peers) const;
 
   std::uint32_t number_ = 0;
   std::uint64_t sequence_ = 0;
-  std::optional<Raised> alarm_;  // the gravest of this inquiry
+  std::optional<Alarmed> alarm_;  // the gravest of this inquiry
   Clock::time_point deadline_;
   std::map<std::int32_t, Report> reports_;
   std::map<std::int32_t, std::uint64_t> left_;  // collectives that the rank had finished

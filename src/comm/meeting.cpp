@@ -2,7 +2,6 @@
 #include "comm/meeting.h"
 
 #include <poll.h>
-#include <sodium.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "comm/agreed_port.h"
 #include "comm/approach.h"
 #include "comm/same_user.h"
+#include "comm/sealed_id.h"
 #include "comm/wire.h"
 
 namespace shoal::comm {
@@ -31,33 +31,7 @@ constexpr auto kPlaceTime = 10s;  // for a port or name that someone else still 
 constexpr int kNamedMissing = 16;
 constexpr std::size_t kNameDigest = 16;  // bytes of the digest in a local socket's name
 
-using SealedId = std::array<std::byte, UniqueId::kBytes + crypto_secretbox_MACBYTES>;
-
-unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
-const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
-
-// A session seals one message, so its nonce is constant.
-constexpr std::array<unsigned char, crypto_secretbox_NONCEBYTES> kNonce{};
-link::Key sealing_key(const link::Key& session) { return link::derive_key(session.bytes, "shoal launch: unique id"); }
-
-SealedId seal(const UniqueId& id, const link::Key& session) {
-  const std::array<char, UniqueId::kBytes> open = id.encode();
-  const link::Key key = sealing_key(session);
-  SealedId sealed;
-  crypto_secretbox_easy(raw(sealed.data()), reinterpret_cast<const unsigned char*>(open.data()), open.size(), kNonce.data(),
-                        raw(key.bytes.data()));
-  return sealed;
-}
-
-Result<UniqueId> unseal(std::span<const std::byte> sealed, const link::Key& session) {
-  std::array<char, UniqueId::kBytes> open;
-  const link::Key key = sealing_key(session);
-  const bool right = sealed.size() == SealedId{}.size() &&
-                     crypto_secretbox_open_easy(reinterpret_cast<unsigned char*>(open.data()), raw(sealed.data()), sealed.size(),
-                                                kNonce.data(), raw(key.bytes.data())) == 0;
-  if (!right) return fail(Code::internal_error, "rank 0 sent {} bytes that are no unique id", sealed.size());
-  return UniqueId::decode(open);
-}
+constexpr std::string_view kSealPurpose = "shoal launch: unique id";
 
 link::Key key_of(const Launch& launch, std::uint64_t sequence) {
   ByteWriter material;
@@ -140,9 +114,9 @@ class Host {
     if (proven.is_ok() && !*proven) return;
     guest.done = !proven.is_ok() || !std::ranges::equal(guest.handshake.hello(), std::as_bytes(std::span(kHello)));
     if (guest.done) return;
-    const SealedId sealed = seal(id_, guest.handshake.session_key());
+    std::vector<std::byte> sealed = seal(id_, guest.handshake.session_key(), kSealPurpose);
     guest.channel.emplace(std::move(guest.handshake), Side::server, sizeof(std::int32_t));
-    guest.channel->send(std::make_shared<const std::vector<std::byte>>(sealed.begin(), sealed.end()));
+    guest.channel->send(std::make_shared<const std::vector<std::byte>>(std::move(sealed)));
   }
 
   Status missing() const {
@@ -203,8 +177,8 @@ Result<std::optional<UniqueId>> fetch(Channel& channel, const Deadline& deadline
     const Result<std::optional<std::vector<std::byte>>> sealed = channel.next();
     if (!sealed.is_ok()) return sealed.status();
     if (sealed->has_value()) {
-      Result<UniqueId> id = unseal(**sealed, channel.session_key());
-      if (!id.is_ok()) return id.status();
+      Result<UniqueId> id = unseal(**sealed, channel.session_key(), kSealPurpose);
+      if (!id.is_ok()) return fail(Code::internal_error, "rank 0: {}", id.status().text());
       return std::optional(id.take());
     }
     if (channel.closed() || deadline.passed()) return std::optional<UniqueId>();
@@ -242,11 +216,11 @@ Result<UniqueId> attend_meeting(const Meeting& meeting) {
   const Deadline deadline(meeting.timeout);
   Approach plan;
   plan.whom = "rank 0";
-  plan.address = meeting.place;
+  plan.addresses = {meeting.place};
   plan.local = meeting.local;
   plan.key = meeting.key;
   plan.hello = std::as_bytes(std::span(kHello));
-  plan.max_payload = SealedId{}.size();
+  plan.max_payload = kSealedId;
   plan.timeout = meeting.timeout;
   while (true) {
     Result<Channel> channel = approach(plan, deadline);

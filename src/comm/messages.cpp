@@ -23,7 +23,8 @@ enum class Kind : std::uint8_t {
   placement = 8,
   alarmed = 9,
   inquiry = 10,
-  report = 11
+  report = 11,
+  records = 12
 };
 
 std::string_view cut(std::string_view text, std::size_t longest) { return text.substr(0, std::min(text.size(), longest)); }
@@ -59,6 +60,7 @@ void write_lengths(ByteWriter& into, const std::vector<std::uint64_t>& lengths) 
 // Of lists that are too long the last entries of calls and the first of transfers.
 void write_report(ByteWriter& into, const Report& report) {
   into.number(report.inquiry);
+  into.signed_number(report.rank);
   const std::size_t calls = std::min(report.calls.size(), Report::kMaxCalls);
   into.number(static_cast<std::uint32_t>(calls));
   for (std::size_t i = report.calls.size() - calls; i < report.calls.size(); ++i) {
@@ -101,6 +103,7 @@ bool read_lengths(ByteReader& from, std::vector<std::uint64_t>& lengths) {
 std::optional<Report> read_report(ByteReader& from) {
   Report report;
   report.inquiry = from.number<std::uint32_t>();
+  report.rank = from.signed_number();
   const auto calls = from.number<std::uint32_t>();
   if (calls > Report::kMaxCalls) return std::nullopt;
   for (std::uint32_t i = 0; i < calls && !from.failed(); ++i) {
@@ -128,17 +131,31 @@ std::optional<Report> read_report(ByteReader& from) {
   return report;
 }
 
+void write(ByteWriter& into, const Record& record) {
+  into.text(cut(record.version, kMaxIdentityText));
+  into.signed_number(record.world.value);
+  write(into, record.self);
+  into.text(record.settings);
+  into.number(static_cast<std::uint8_t>(record.lives_with_root ? 1 : 0));
+  into.signed_number(record.roots);
+  into.number(record.roots_digest);
+  into.text(cut(record.failure, kMaxNoticeText));
+  into.text(cut(record.upstream, kMaxIdentityText));
+}
+
 struct Encoder {
   ByteWriter out;
 
   void kind(Kind value) { out.number(static_cast<std::uint8_t>(value)); }
   void operator()(const Record& record) {
     kind(Kind::record);
-    out.text(cut(record.version, kMaxIdentityText));
-    out.signed_number(record.world.value);
-    write(out, record.self);
-    out.text(record.settings);
-    out.number(static_cast<std::uint8_t>(record.lives_with_root ? 1 : 0));
+    write(out, record);
+  }
+  void operator()(const Records& records) {
+    kind(Kind::records);
+    out.text(cut(records.address, kMaxIdentityText));
+    out.number(static_cast<std::uint32_t>(records.records.size()));
+    for (const Record& record : records.records) write(out, record);
   }
   void operator()(const Table& table) {
     kind(Kind::table);
@@ -178,11 +195,13 @@ struct Encoder {
   }
   void operator()(const Bye& bye) {
     kind(Kind::bye);
+    out.signed_number(bye.rank);
     out.number(bye.finished);
   }
   void operator()(const Alarmed& alarmed) {
     kind(Kind::alarmed);
     out.number(static_cast<std::uint8_t>(alarmed.alarm));
+    out.signed_number(alarmed.rank);
     out.number(alarmed.sequence);
     body(alarmed.own);
   }
@@ -205,8 +224,25 @@ std::optional<Record> read_record(ByteReader& from) {
   record.settings = from.text(kMaxSettings);
   const auto lives_with_root = from.number<std::uint8_t>();
   record.lives_with_root = lives_with_root == 1;
-  if (lives_with_root > 1) return std::nullopt;
+  record.roots = from.signed_number();
+  record.roots_digest = from.number<std::uint64_t>();
+  record.failure = from.text(kMaxNoticeText);
+  record.upstream = from.text(kMaxIdentityText);
+  if (lives_with_root > 1 || record.roots < 1) return std::nullopt;
   return record;
+}
+
+std::optional<Records> read_records(ByteReader& from) {
+  Records records;
+  records.address = from.text(kMaxIdentityText);
+  const auto count = from.number<std::uint32_t>();
+  if (count > kMaxRecords) return std::nullopt;
+  for (std::uint32_t i = 0; i < count && !from.failed(); ++i) {
+    std::optional<Record> record = read_record(from);
+    if (!record) return std::nullopt;
+    records.records.push_back(*std::move(record));
+  }
+  return records;
 }
 
 std::optional<Table> read_table(ByteReader& from) {
@@ -247,11 +283,19 @@ std::optional<Alarmed> read_alarmed(ByteReader& from) {
   const auto alarm = from.number<std::uint8_t>();
   if (alarm > static_cast<std::uint8_t>(Alarm::timeout)) return std::nullopt;
   alarmed.alarm = static_cast<Alarm>(alarm);
+  alarmed.rank = from.signed_number();
   alarmed.sequence = from.number<std::uint64_t>();
   std::optional<Notice> own = read_notice(from);
   if (!own) return std::nullopt;
   alarmed.own = *std::move(own);
   return alarmed;
+}
+
+Bye read_bye(ByteReader& from) {
+  Bye bye;
+  bye.rank = from.signed_number();
+  bye.finished = from.number<std::uint64_t>();
+  return bye;
 }
 
 Inquiry read_inquiry(ByteReader& from) {
@@ -295,10 +339,11 @@ std::optional<Message> read_message(ByteReader& from) {
     case Kind::abort: return Abort{};
     case Kind::claim: return read_claim(from);
     case Kind::placement: return read_placement(from);
-    case Kind::bye: return Bye{from.number<std::uint64_t>()};
+    case Kind::bye: return read_bye(from);
     case Kind::alarmed: return read_alarmed(from);
     case Kind::inquiry: return read_inquiry(from);
     case Kind::report: return read_report(from);
+    case Kind::records: return read_records(from);
   }
   return std::nullopt;
 }

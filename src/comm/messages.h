@@ -21,7 +21,8 @@ namespace shoal::comm {
 inline constexpr std::size_t kMaxNoticeText = 2048;
 inline constexpr std::size_t kMaxIdentityText = 256;
 inline constexpr std::size_t kMaxSettings = 1 << 20;
-inline constexpr std::int32_t kMaxWorld = 1 << 16;  // ranks
+inline constexpr std::size_t kMaxRecords = 1 << 10;  // that one message passes on
+inline constexpr std::int32_t kMaxWorld = 1 << 16;   // ranks
 // The longest message that a rank may send (a record with settings), and the longest that the root may (a table).
 inline constexpr std::size_t kMaxFromRank = kMaxSettings + 4096;
 inline constexpr std::size_t kMaxFromRoot = kMaxFromRank + std::size_t{kMaxWorld} * (4 * kMaxIdentityText + 64);
@@ -33,8 +34,17 @@ struct Record {
   std::string version;  // of the library
   World world;
   link::PeerIdentity self;
-  std::string settings;          // of rank 0; empty from others
-  bool lives_with_root = false;  // this rank and the root service are of one process
+  std::string settings;            // of rank 0; empty from others
+  bool lives_with_root = false;    // this rank and the root service are of one process
+  std::int32_t roots = 1;          // how many unique ids the communicator is made from
+  std::uint64_t roots_digest = 0;  // of several
+  std::string failure;             // why this rank cannot join, if it comes only to say so
+  std::string upstream;            // the first id, sealed (sealed_id.h), where this root service is another one's
+};
+// Of several root services, one that is not the first passes on those that came to it.
+struct Records {
+  std::string address;  // of that service, for texts
+  std::vector<Record> records;
 };
 // The root has everyone.
 struct Table {
@@ -56,11 +66,13 @@ struct GaveUp {
 struct Abort {};
 // The sender leaves in order: the end of its connection means nothing.
 struct Bye {
+  std::int32_t rank = -1;      // from one root service to another: the rank that left
   std::uint64_t finished = 0;  // of a rank: collectives that have ended there
 };
 // A rank asks the root to find out what is wrong.
 struct Alarmed {
   Alarm alarm = Alarm::slow;
+  std::int32_t rank = -1;      // whose; the root service that it came to fills it in
   std::uint64_t sequence = 0;  // of the collective that the rank is in; 0: transfers
   Notice own;                  // what the rank says if nobody knows better; it stands if nobody is to blame
 };
@@ -87,7 +99,7 @@ struct Placement {
   link::Key nonce;  // makes the child's key
 };
 
-using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye, Claim, Placement, Alarmed, Inquiry, Report>;
+using Message = std::variant<Record, Table, Notice, GaveUp, Abort, Bye, Claim, Placement, Alarmed, Inquiry, Report, Records>;
 
 std::vector<std::byte> encode(const Message& message);
 // internal_error for bytes that encode does not make.

@@ -27,6 +27,14 @@ std::string boot_id() {
   return id;
 }
 
+// Of what memory can be shared between: memory files pass over sockets whose names are of one network namespace of one boot.
+// Whatever name a host has or is given, ranks that differ in this are apart.
+std::string memory_domain() {
+  std::array<char, 64> space{};
+  const ssize_t length = readlink("/proc/self/ns/net", space.data(), space.size() - 1);
+  return boot_id() + "/" + (length > 0 ? space.data() : "");
+}
+
 std::uint64_t random64() {
   std::uint64_t value = 0;
   randombytes_buf(&value, sizeof value);
@@ -51,7 +59,7 @@ link::PeerIdentity identity_of_this_process(Rank rank, const Environment& enviro
   link::PeerIdentity self;
   self.rank = rank;
   self.host = host_name();
-  self.host_id = environment.host_id.empty() ? boot_id() + "/" + self.host : environment.host_id;
+  self.host_id = (environment.host_id.empty() ? self.host : environment.host_id) + "/" + memory_domain();
   self.process = process_number();
   self.pid = getpid();
   return self;

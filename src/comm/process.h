@@ -10,8 +10,8 @@
 
 namespace shoal::comm {
 
-// Host name, host identity (NCCL_HOSTID, else the kernel's boot id with the host name), pid and a random number of this process,
-// drawn anew after a fork. Addresses are left empty.
+// Host name, host identity (NCCL_HOSTID, else the host name; with the kernel's boot id and the network namespace, beyond which no
+// memory can be shared), pid and a random number of this process, drawn anew after a fork. Addresses are left empty.
 link::PeerIdentity identity_of_this_process(Rank rank, const Environment& environment);
 
 // How many processors the ranks of this host may run on together: the union of what each may use. A launcher may have bound each

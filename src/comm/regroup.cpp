@@ -11,10 +11,12 @@
 #include "comm/approach.h"
 #include "comm/bootstrap.h"
 #include "comm/deadline.h"
+#include "comm/doors.h"
 #include "comm/messages.h"
 #include "comm/root_connection.h"
 #include "comm/wire.h"
 #include "link/hello.h"
+#include "link/interfaces.h"
 
 namespace shoal::comm {
 namespace {
@@ -43,7 +45,7 @@ UniqueId id_of_child(const Placement& placement, std::int32_t colour, const link
   material.raw(placement.nonce.bytes);
   material.signed_number(colour);
   UniqueId id;
-  id.address = placement.root_address;
+  id.addresses = UniqueId::fit(link::addresses_in(placement.root_address));
   id.key = link::derive_key(material.take(), "shoal regroup: child");
   const link::Key number = link::derive_key(id.key.bytes, "shoal regroup: communicator");
   id.communicator = ByteReader(number.bytes).number<std::uint64_t>();
@@ -261,7 +263,8 @@ class Member {
       : wish_(wish), leader_(family.peers[static_cast<std::size_t>(wish.members.front().value)]) {
     hello_ = link::Hello{family.communicator, family.self, leader_.rank, 0, link::Switchboard::kVisit}.encode();
     way_.whom = describe(leader_);
-    way_.address = leader_.address;
+    for (const std::string& each : link::addresses_in(leader_.address))
+      for (std::string& scoped : link::with_own_scopes(each, link::scope_of(each))) way_.addresses.push_back(std::move(scoped));
     way_.key = family.key;
     way_.hello = hello_;
     way_.max_payload = kMaxRegrouping;
@@ -334,13 +337,13 @@ Result<std::optional<Membership>> regroup(const Regrouping& wish, const Family& 
                                           const std::function<Status()>& trouble) {
   const bool leads = wish.members.front() == family.self;
   Claim claim{family.self, digest_of(wish.members), wish.colour, wish.key, ""};
-  link::Listener listener;
+  link::NetworkDoors doors;
   Status mistake = wish.mistake;
   if (mistake.is_ok() && wish.colour != kNoColour) {
-    Result<link::Listener> opened = listen_for_ranks(environment);
-    if (opened.is_ok()) listener = opened.take();
+    Result<link::NetworkDoors> opened = open_candidates(environment, family.self.value);
+    if (opened.is_ok()) doors = opened.take();
     mistake = opened.status();
-    claim.root_address = listener.address;
+    claim.root_address = doors.address();
   }
   Regrouping mine = wish;
   mine.mistake = mistake;
@@ -358,7 +361,7 @@ Result<std::optional<Membership>> regroup(const Regrouping& wish, const Family& 
   if (placed->rank.value < 0) return std::optional<Membership>();
   Membership place{id_of_child(*placed, wish.colour, family.key), placed->rank, placed->world};
   if (place.rank.value == 0)
-    if (Status started = start_root(std::move(listener), place.id.key); !started.is_ok()) return started;
+    if (Status started = start_root(std::move(doors), place.id.key); !started.is_ok()) return started;
   return std::optional(std::move(place));
 }
 

@@ -38,6 +38,7 @@ struct Report {
   static constexpr std::size_t kMaxLengths = 4096;  // ranks; of larger worlds' all_to_all_v no lengths are told
 
   std::uint32_t inquiry = 0;             // the answer to which
+  std::int32_t rank = -1;                // whose; the root service that it came to fills it in
   std::vector<CalledOnce> calls;         // the last collectives that were begun, oldest first
   std::uint64_t finished = 0;            // collectives that have ended
   bool inside = false;                   // a call is running

@@ -59,14 +59,14 @@ void RootConnection::announce_failure(const Status& why) {
 }
 
 void RootConnection::raise_alarm(Alarm alarm, std::uint64_t sequence, const Status& own) {
-  say(Alarmed{alarm, sequence, to_notice(own)});
+  say(Alarmed{.alarm = alarm, .sequence = sequence, .own = to_notice(own)});
 }
 
 Status RootConnection::unanswered(const Status& own) const {
   const std::scoped_lock lock(mutex_);
   if (root_left_ || !failure_.is_ok()) return own;
   const std::string who = root_ ? describe(*root_) + ", where the root service is," : "the process that made the unique id";
-  const std::string condition = root_ ? condition_of_process(root_->pid) : std::string();
+  const std::string condition = root_ && of_this_host_ ? condition_of_process(root_->pid) : std::string();
   return {Code::remote_error,
           fmt::format("{} does not answer: {}; here: {}", who,
                       condition.empty() ? "it is stopped or cut off from the network, or this rank is" : condition, own.text()),
@@ -80,7 +80,7 @@ void RootConnection::bye(std::uint64_t finished) {
   if (said_bye_) return;
   pump();  // a failure that is here already counts
   said_bye_ = true;
-  channel_.send(Bye{finished});
+  channel_.send(Bye{-1, finished});
   channel_.progress();
   if (channel_.flushed() || channel_.closed()) return;
   pollfd waiting{channel_.wakeup().descriptor, POLLOUT, 0};

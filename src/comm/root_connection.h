@@ -16,9 +16,12 @@ namespace shoal::comm {
 
 class RootConnection final : public Control, private Watched {
  public:
-  // `root`: the first rank of the process that the root service lives in, if one does.
-  RootConnection(Channel channel, std::string root_address, std::optional<link::PeerIdentity> root)
-      : channel_(std::move(channel)), root_address_(std::move(root_address)), root_(std::move(root)) {}
+  // `root`: the first rank of the process that the root service lives in, if one does; `of_this_host`: that one is.
+  RootConnection(Channel channel, std::string root_address, std::optional<link::PeerIdentity> root, bool of_this_host)
+      : channel_(std::move(channel)),
+        root_address_(std::move(root_address)),
+        root_(std::move(root)),
+        of_this_host_(of_this_host) {}
   ~RootConnection() override;
 
   // From now on the process's watcher listens to it, too.
@@ -47,6 +50,7 @@ class RootConnection final : public Control, private Watched {
   Channel channel_;
   const std::string root_address_;
   const std::optional<link::PeerIdentity> root_;
+  const bool of_this_host_;
   Status failure_;          // the first, for good
   bool said_bye_ = false;   // from then on nothing is an alarm
   bool root_left_ = false;  // in order: its silence means nothing

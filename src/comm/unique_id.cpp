@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layout, numbers little endian, everything unused zero:
-//   0  8  magic            16 16  IP address, network order (IPv4: the first 4)     88 32  digest of bytes 0..87
-//   8  4  version          32 16  IPv6 scope: name of an interface, zero-padded    120  8  zero
-//  12  2  family: 4 or 6   48  8  number of the communicator
-//  14  2  port             56 32  key
+//   0  8  magic                        12  8  number of the communicator
+//   8  2  version                      20 32  key
+//  10  2  port of all addresses        52 16  digest of all other bytes
+//  68 60  addresses: 4 and 4 bytes, or 6 and 16 bytes, in network order
 #include "comm/unique_id.h"
 
 #include <arpa/inet.h>
@@ -16,100 +16,106 @@
 
 #include "comm/wire.h"
 #include "core/expects.h"
+#include "link/interfaces.h"
 #include "link/socket.h"
 
 namespace shoal::comm {
 namespace {
 
 constexpr std::string_view kMagic = "ShoalUID";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kScopeBytes = 16;
-constexpr std::size_t kDigested = 88;
+constexpr std::uint16_t kVersion = 2;
+constexpr std::size_t kDigestAt = 52, kDigestBytes = 16;
+constexpr std::size_t kAddressesAt = kDigestAt + kDigestBytes;
+constexpr std::size_t kAddressBytes = UniqueId::kBytes - kAddressesAt;
 
 struct BinaryAddress {
-  std::uint16_t family = 0;  // 4 or 6
+  std::uint8_t family = 0;  // 4 or 6
   std::uint16_t port = 0;
-  std::array<std::byte, 16> ip{};
-  std::string scope;
+  std::array<std::byte, 16> ip{};  // IPv4: the first 4
+
+  std::span<const std::byte> bytes() const { return std::span(ip).first(family == 4 ? 4 : 16); }
 };
 
 std::optional<BinaryAddress> to_binary(const std::string& text) {
-  const Result<link::HostPort> where = link::parse_host_port(text);
+  const Result<link::HostPort> where = link::parse_host_port(link::without_scope(text));
   if (!where.is_ok() || where->port == 0) return std::nullopt;
   BinaryAddress out;
   out.port = where->port;
-  const std::size_t percent = where->host.find('%');
-  const std::string ip = where->host.substr(0, percent);
-  if (percent != std::string::npos) {
-    out.scope = where->host.substr(percent + 1);
-    if (out.scope.empty() || out.scope.size() >= kScopeBytes) return std::nullopt;
-  }
-  if (out.scope.empty() && inet_pton(AF_INET, ip.c_str(), out.ip.data()) == 1) {
+  if (inet_pton(AF_INET, where->host.c_str(), out.ip.data()) == 1)
     out.family = 4;
-    return out;
-  }
-  if (inet_pton(AF_INET6, ip.c_str(), out.ip.data()) != 1) return std::nullopt;
-  out.family = 6;
+  else if (inet_pton(AF_INET6, where->host.c_str(), out.ip.data()) == 1)
+    out.family = 6;
+  else
+    return std::nullopt;
   return out;
 }
 
-std::optional<std::string> to_text(const BinaryAddress& address) {
-  if (address.family != 4 && address.family != 6) return std::nullopt;
-  char text[INET6_ADDRSTRLEN];
-  if (inet_ntop(address.family == 4 ? AF_INET : AF_INET6, address.ip.data(), text, sizeof text) == nullptr) return std::nullopt;
-  const std::string scope = address.scope.empty() ? "" : "%" + address.scope;
-  return link::to_text({text + scope, address.port});
+std::string to_text(const BinaryAddress& address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  (void)inet_ntop(address.family == 4 ? AF_INET : AF_INET6, address.ip.data(), text, sizeof text);
+  return link::to_text({text, address.port});
 }
 
-std::array<std::byte, 32> digest(std::span<const std::byte> bytes) {
-  std::array<std::byte, 32> out;
-  crypto_generichash(reinterpret_cast<unsigned char*>(out.data()), out.size(),
-                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
-  return out;
+using IdBytes = std::array<std::byte, UniqueId::kBytes>;
+
+void set_digest(IdBytes& all) {
+  const std::span<std::byte> place = std::span(all).subspan(kDigestAt, kDigestBytes);
+  std::ranges::fill(place, std::byte{0});
+  std::array<unsigned char, kDigestBytes> digest;
+  crypto_generichash(digest.data(), digest.size(), reinterpret_cast<const unsigned char*>(all.data()), all.size(), nullptr, 0);
+  std::memcpy(place.data(), digest.data(), digest.size());
 }
 
 std::optional<UniqueId> parse(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
   const std::span<const std::byte> magic = from.raw(kMagic.size());
-  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0 || from.number<std::uint32_t>() != kVersion)
+  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0 || from.number<std::uint16_t>() != kVersion)
     return std::nullopt;
   BinaryAddress address;
-  address.family = from.number<std::uint16_t>();
   address.port = from.number<std::uint16_t>();
-  std::ranges::copy(from.raw(address.ip.size()), address.ip.begin());
-  for (const std::byte letter : from.raw(kScopeBytes))
-    if (letter != std::byte{0}) address.scope.push_back(static_cast<char>(letter));
   UniqueId id;
   id.communicator = from.number<std::uint64_t>();
   std::ranges::copy(from.raw(id.key.bytes.size()), id.key.bytes.begin());
-  std::optional<std::string> text = to_text(address);
-  if (!text || !to_binary(*text)) return std::nullopt;
-  id.address = *std::move(text);
+  from.raw(kDigestBytes);
+  while (from.left() > 0 && (address.family = from.number<std::uint8_t>()) != 0) {
+    if (address.family != 4 && address.family != 6) return std::nullopt;
+    address.ip = {};
+    std::ranges::copy(from.raw(address.bytes().size()), address.ip.begin());
+    if (from.failed() || address.port == 0) return std::nullopt;
+    id.addresses.push_back(to_text(address));
+  }
+  if (id.addresses.empty()) return std::nullopt;
   return id;
 }
 
 }  // namespace
 
 std::array<char, UniqueId::kBytes> UniqueId::encode() const {
-  const std::optional<BinaryAddress> where = to_binary(address);
-  expects(where.has_value(), "a unique id's address is ip:port");
-  ByteWriter out;
-  out.raw(std::as_bytes(std::span(kMagic)));
-  out.number(kVersion);
-  out.number(where->family);
-  out.number(where->port);
-  out.raw(where->ip);
-  std::array<char, kScopeBytes> scope{};
-  std::ranges::copy(where->scope, scope.begin());
-  out.raw(std::as_bytes(std::span(scope)));
-  out.number(communicator);
-  out.raw(key.bytes);
-  const std::vector<std::byte> bytes = out.take();
-  const std::array<std::byte, 32> check = digest(bytes);
-  std::array<char, kBytes> all{};
-  std::memcpy(all.data(), bytes.data(), kDigested);
-  std::memcpy(all.data() + kDigested, check.data(), check.size());
-  return all;
+  ByteWriter list;
+  std::optional<std::uint16_t> port;
+  for (const std::string& each : addresses) {
+    const std::optional<BinaryAddress> where = to_binary(each);
+    expects(where.has_value() && (!port || *port == where->port), "a unique id's addresses are ip:port, with one port");
+    port = where->port;
+    list.number(where->family);
+    list.raw(where->bytes());
+  }
+  const std::vector<std::byte> places = list.take();
+  expects(port.has_value() && places.size() <= kAddressBytes, "a unique id has an address, and room for all it has");
+  ByteWriter head;
+  head.raw(std::as_bytes(std::span(kMagic)));
+  head.number(kVersion);
+  head.number(*port);
+  head.number(communicator);
+  head.raw(key.bytes);
+  const std::vector<std::byte> first = head.take();
+  IdBytes all{};
+  std::ranges::copy(first, all.begin());
+  std::ranges::copy(places, all.begin() + kAddressesAt);
+  set_digest(all);
+  std::array<char, kBytes> out;
+  std::memcpy(out.data(), all.data(), all.size());
+  return out;
 }
 
 Result<UniqueId> UniqueId::decode(std::span<const char, kBytes> bytes) {
@@ -120,6 +126,24 @@ Result<UniqueId> UniqueId::decode(std::span<const char, kBytes> bytes) {
                 "not a unique id of this library: the {} bytes that ncclGetUniqueId wrote must reach every rank unchanged",
                 kBytes);
   return *std::move(id);
+}
+
+std::string UniqueId::address() const {
+  std::string list;
+  for (const std::string& each : addresses) list += (list.empty() ? "" : ", ") + each;
+  return list;
+}
+
+std::vector<std::string> UniqueId::fit(std::span<const std::string> addresses) {
+  std::vector<std::string> fitting;
+  std::size_t room = kAddressBytes;
+  for (const std::string& each : addresses) {
+    const std::optional<BinaryAddress> where = to_binary(each);
+    if (!where || room < 1 + where->bytes().size()) continue;
+    room -= 1 + where->bytes().size();
+    fitting.push_back(link::without_scope(each));
+  }
+  return fitting;
 }
 
 }  // namespace shoal::comm

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "link/handshake.h"
@@ -14,7 +15,9 @@
 namespace shoal::comm {
 
 struct UniqueId {
-  std::string address;             // "ip:port" of the root service
+  // "ip:port" of the root service, best first, all with one port; a link-local address without its scope, which means nothing
+  // elsewhere. As many as fit() leaves.
+  std::vector<std::string> addresses;
   link::Key key;                   // every connection of the communicator proves that it knows this
   std::uint64_t communicator = 0;  // random
 
@@ -22,6 +25,13 @@ struct UniqueId {
   std::array<char, kBytes> encode() const;
   // invalid_argument for bytes that encode() did not make (wrong magic, version, digest): "not a unique id of this library".
   static Result<UniqueId> decode(std::span<const char, kBytes> bytes);
+
+  // For texts: "10.0.0.1:5, 10.1.0.1:5".
+  std::string address() const;
+  // As many of the first addresses as there is room for: 12 of IPv4, or 3 of IPv6 and one of IPv4.
+  static std::vector<std::string> fit(std::span<const std::string> addresses);
+
+  friend bool operator==(const UniqueId&, const UniqueId&) = default;
 };
 
 }  // namespace shoal::comm

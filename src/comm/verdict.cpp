@@ -107,7 +107,7 @@ class Judgement {
     std::size_t wrong = 0;
     std::int32_t first = -1;
     for (std::int32_t a = 0; a < world(); ++a)
-      for (std::int32_t b = 0; b < world(); ++b) {
+      for (std::int32_t b = 0; at(a).report && at(a).report->lengths_of != 0 && b < world(); ++b) {
         const std::optional<Report>&from = at(a).report, &to = at(b).report;
         if (!from || !to || from->lengths_of == 0 || from->lengths_of != to->lengths_of) continue;
         if (from->sends.size() != all_.size() || to->receives.size() != all_.size()) continue;

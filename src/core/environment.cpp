@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <set>
 #include <string_view>
 
+#include "core/conf_file.h"
 #include "core/host_port.h"
+#include "core/log.h"
 #include "core/name_filter.h"
 #include "core/split.h"
 
@@ -143,6 +146,8 @@ void read_network(Reader& reader, Environment& e) {
       reader.keep(malformed(*setting, "1.2.3.4:port, [ip6]:port or host:port, port 1 to 65535"));
     e.comm_id = setting->value;
   }
+  reader.number("NCCL_SOCKET_RETRY_CNT", -1, 0, 1'000'000, "the library's choice", e.socket_retry_count);
+  reader.number("NCCL_SOCKET_RETRY_SLEEP_MSEC", -1, 0, 100'000, "the library's choice", e.socket_retry_sleep_ms);
   reader.text("NCCL_HOSTID", e.host_id);
   reader.text("SHOAL_SECRET", e.secret);
 }
@@ -166,6 +171,9 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.text("NCCL_DEBUG_FILE", e.debug_file);
   reader.text("SHOAL_DUMP", e.dump);
   reader.text("SHOAL_TRACE", e.trace);
+  reader.text("NCCL_DEBUG_SUBSYS", e.debug_subsys);
+  reader.text("NCCL_DEBUG_TIMESTAMP_FORMAT", e.debug_timestamp_format);
+  reader.text("NCCL_DEBUG_TIMESTAMP_LEVELS", e.debug_timestamp_levels);
   read_network(reader, e);
   reader.number("NCCL_COMM_BLOCKING", -1, 0, 1, "as config.blocking says", e.comm_blocking);
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
@@ -182,11 +190,26 @@ Result<Environment> parse_environment(const Getter& get) {
   return e;
 }
 
+std::vector<std::string> variables_without_effect(const std::vector<std::string>& set) {
+  std::set<std::string> asked = {"NCCL_CONF_FILE"};
+  (void)parse_environment([&](const char* name) {
+    asked.insert(name);
+    return std::optional<std::string>();
+  }).is_ok();
+  std::vector<std::string> idle;
+  std::copy_if(set.begin(), set.end(), std::back_inserter(idle),
+               [&](const std::string& name) { return name.starts_with("NCCL_") && !asked.contains(name); });
+  return idle;
+}
+
 const Result<Environment>& environment() {
-  static const Result<Environment> once = parse_environment([](const char* name) -> std::optional<std::string> {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  });
+  static const Result<Environment> once = [] {
+    for (const std::string& complaint : conf_complaints()) log::warn(-1, "{}", complaint);
+    std::string idle;
+    for (const std::string& name : variables_without_effect(variables_set())) idle += (idle.empty() ? "" : ", ") + name;
+    if (!idle.empty()) log::info(log::Subsystem::env, -1, "without effect in this library: {}", idle);
+    return parse_environment(variable);
+  }();
   return once;
 }
 

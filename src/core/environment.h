@@ -3,13 +3,14 @@
 // Value type, read once per process by environment(); tests parse their own with parse_environment.
 //
 // Every NCCL_X may also be spelled SHOAL_X, which then wins. An empty value is an unset one. Integers are decimal, 0x.. or 0..;
-// byte sizes take the suffixes K and M (1024, 1024 x 1024).
+// byte sizes take the suffixes K and M (1024, 1024 x 1024). What is not set may stand in a file (conf_file.h).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 
@@ -24,12 +25,18 @@ struct Environment {
   // host, %p pid, %r rank, %% percent; ".<rank>" is added where neither %r nor %p is in it. Empty: none
   std::string dump = "";
   std::string trace = "";  // SHOAL_TRACE: file for a trace that Perfetto loads; as SHOAL_DUMP
+  // NCCL_DEBUG_SUBSYS: which parts log INFO and TRACE, a list of NCCL's names (log_format.h), ^ in front: all but these
+  std::string debug_subsys = "INIT,BOOTSTRAP,ENV";
+  std::string debug_timestamp_format = "[%F %T] ";  // NCCL_DEBUG_TIMESTAMP_FORMAT: as strftime, in UTC; %1f .. %9f: fraction
+  std::string debug_timestamp_levels = "WARN";  // NCCL_DEBUG_TIMESTAMP_LEVELS: whose lines have one, ^ in front: all but these
   // ---- network
-  std::string socket_ifname = "";   // NCCL_SOCKET_IFNAME: [^][=]name,name...: prefixes, exact names after =, excluded after ^
-  std::string socket_family = "";   // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6; empty: both
-  std::string comm_id = "";         // NCCL_COMM_ID: address:port that rank 0 listens at, for all unique ids
-  std::string host_id = "";         // NCCL_HOSTID: replaces the host's identity (pretend several hosts on one machine)
-  std::int64_t comm_blocking = -1;  // NCCL_COMM_BLOCKING: 0 or 1: overrides config.blocking; -1: does not
+  std::string socket_ifname = "";  // NCCL_SOCKET_IFNAME: [^][=]name,name...: prefixes, exact names after =, excluded after ^
+  std::string socket_family = "";  // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6; empty: both
+  std::int64_t socket_retry_count = -1;  // NCCL_SOCKET_RETRY_CNT: connects that may fail before one gives up, 0 .. 10^6; -1: ours
+  std::int64_t socket_retry_sleep_ms = -1;  // NCCL_SOCKET_RETRY_SLEEP_MSEC: the n-th pause is n times this, 0 .. 10^5; -1: ours
+  std::string comm_id = "";                 // NCCL_COMM_ID: address:port that rank 0 listens at, for all unique ids
+  std::string host_id = "";                 // NCCL_HOSTID: replaces the host's identity (pretend several hosts on one machine)
+  std::int64_t comm_blocking = -1;          // NCCL_COMM_BLOCKING: 0 or 1: overrides config.blocking; -1: does not
   std::string secret = "";  // SHOAL_SECRET: key of connections where the unique id carries none (NCCL_COMM_ID, MASTER_ADDR)
   // ---- transports
   bool shm_disable = false;       // NCCL_SHM_DISABLE: 0 or 1; 1: ranks of one host talk over TCP
@@ -53,6 +60,9 @@ struct Environment {
 // Reads every variable through `get` (nothing for one that is unset). invalid_argument names the variable, its value and what is
 // allowed.
 Result<Environment> parse_environment(const std::function<std::optional<std::string>(const char*)>& get);
+
+// Of the names that are set, those that begin with NCCL_ and that parse_environment never asks for: accepted, without effect.
+std::vector<std::string> variables_without_effect(const std::vector<std::string>& set);
 
 // The process's own, read at the first call. A malformed variable is reported by the first communicator that is made.
 const Result<Environment>& environment();

@@ -12,11 +12,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 
+#include "core/conf_file.h"
 #include "core/environment.h"
 #include "core/status.h"
 
@@ -26,13 +26,15 @@ namespace {
 struct Settings {
   Level level = Level::none;
   std::string file;  // with its % marks; empty: standard output
+  std::uint32_t subsystems = 0;
+  std::string time_format;
+  std::uint32_t timed_levels = 0;
 };
 
 // Also right where some other variable is malformed: the line that says so must come out.
 Settings read_settings() {
-  const Result<Environment> own = parse_environment([](const char* name) -> std::optional<std::string> {
-    const char* value = std::string_view(name).find("_DEBUG") == std::string_view::npos ? nullptr : std::getenv(name);
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  const Result<Environment> own = parse_environment([](const char* name) {
+    return std::string_view(name).find("_DEBUG") == std::string_view::npos ? std::nullopt : variable(name);
   });
   if (!own.is_ok()) return {};
   Settings settings;
@@ -41,6 +43,9 @@ Settings read_settings() {
   if (own->debug == "INFO") settings.level = Level::info;
   if (own->debug == "TRACE") settings.level = Level::trace;
   if (settings.level > Level::version) settings.file = own->debug_file;
+  settings.subsystems = subsystems_from(own->debug_subsys);
+  settings.time_format = own->debug_timestamp_format;
+  settings.timed_levels = levels_from(own->debug_timestamp_levels);
   return settings;
 }
 
@@ -130,7 +135,7 @@ std::unique_ptr<Logger> make_logger(const Logger* parent) {
   const bool continues_parents = parent != nullptr && path == expand(settings().file, parent->host, parent->pid);
   auto made = std::make_unique<Logger>(pid, host, path, !continues_parents);
   if (made->sink->error() != 0)
-    made->logger.info("{}:{}:{} SHOAL WARN NCCL_DEBUG_FILE: open {}: {}; logging to standard output\n", host, pid, gettid(), path,
+    made->logger.info("{}:{}:{} NCCL WARN NCCL_DEBUG_FILE: open {}: {}; logging to standard output\n", host, pid, gettid(), path,
                       errno_text(made->sink->error()));
   return made;
 }
@@ -160,31 +165,45 @@ Logger& this_process() {
   }
 }
 
-// In UTC and by hand: the C library's calendar takes a lock that a fork could copy while it is held.
-std::string now_text() {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const auto day = std::chrono::floor<std::chrono::days>(now);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(now - day);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()), time.hours().count(), time.minutes().count(), time.seconds().count());
+// The function's own name out of what the compiler makes of it: "shoal::Status shoal::comm::f(int)" is "f".
+std::string_view short_name(std::string_view function) {
+  const std::string_view before = function.substr(0, function.find('('));
+  const std::size_t last = before.find_last_of(": ");
+  return last == std::string_view::npos ? before : before.substr(last + 1);
+}
+
+std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::string time_of(Level level) {
+  if ((settings().timed_levels >> static_cast<int>(level) & 1) == 0) return {};
+  return format_time(settings().time_format, std::chrono::system_clock::now());
 }
 
 }  // namespace
 
 bool enabled(Level level) { return level <= settings().level; }
 
-void write(Level level, int rank, std::string_view text) {
+bool enabled(Level level, Subsystem part) { return enabled(level) && (settings().subsystems >> static_cast<int>(part) & 1) != 0; }
+
+void write(Level level, int rank, std::string_view text, std::source_location where) {
   Logger& own = this_process();
   const std::string about = rank < 0 ? std::string() : fmt::format("[{}] ", rank);
-  const std::string who = fmt::format("{}:{}:{} {}", own.host, own.pid, gettid(), about);
+  const std::string who = fmt::format("{}{}:{}:{} {}", time_of(level), own.host, own.pid, gettid(), about);
   switch (level) {
     case Level::none: return;
     case Level::version: return own.logger.info("{}\n", text);
-    case Level::warn: return own.logger.warn("\n[{}] {}SHOAL WARN {}\n", now_text(), who, text);
-    case Level::info: return own.logger.info("{}SHOAL INFO {}\n", who, text);
-    case Level::trace: return own.logger.trace("{}SHOAL TRACE {}\n", who, text);
+    case Level::warn:
+      return own.logger.warn("\n{}{}:{} {} NCCL WARN {}\n", who, file_name(where.file_name()), where.line(),
+                             short_name(where.function_name()), text);
+    case Level::info: return own.logger.info("{}NCCL INFO {}\n", who, text);
+    case Level::trace: return own.logger.trace("{}NCCL TRACE {}\n", who, text);
   }
+}
+
+void banner(int rank, std::string_view version) {
+  static std::atomic<pid_t> shown{0};  // by which process
+  if (!enabled(Level::version) || (rank != 0 && !enabled(Level::info))) return;
+  if (shown.exchange(getpid()) != getpid()) write(Level::version, rank, version);
 }
 
 }  // namespace shoal::log

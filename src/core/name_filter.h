@@ -17,6 +17,8 @@ class NameFilter {
   static Result<NameFilter> parse(std::string_view variable, std::string_view text);
 
   bool admits(std::string_view name) const;
+  // Whether the filter asks for this name, rather than only not excluding it.
+  bool names(std::string_view name) const { return !names_.empty() && !excludes_ && admits(name); }
 
  private:
   bool excludes_ = false;

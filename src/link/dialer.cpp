@@ -3,18 +3,21 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 #include "core/expects.h"
 #include "core/log.h"
 #include "link/hello.h"
+#include "link/interfaces.h"
 
 namespace shoal::link {
 namespace {
 
-// A refused connect is tried again after pauses of 20, 40, ... ms: 0.9 s in all for a carrier. A peer's listener is open before
-// its address is known, so that this only bridges a full backlog, or a stranger's crowd at the door; it must not hide a death for
-// long.
-constexpr int kMaxTries = 10;
-constexpr std::chrono::milliseconds kPauseStep{20};
+// A refused connect is tried again after pauses. A peer's listener is open before its address is known, so that this only bridges
+// a full backlog, or a stranger's crowd at the door; it must not hide a death for long.
+constexpr int kRounds = 3;  // through the addresses of a peer that has several
+// Where there is another address to try, one that keeps silent is left after this.
+constexpr std::chrono::milliseconds kSilence{1'000};
 
 }  // namespace
 
@@ -45,19 +48,24 @@ Wakeup Dialer::wakeup() const {
   return timer_.wakeup();
 }
 
-const std::string& Dialer::address() const {
-  static const std::string none;
-  switch (transports_[index_]->carrier()) {
-    case Carrier::none: return none;
-    case Carrier::local: return peer_.local_address;
-    case Carrier::network: return peer_.address;
-  }
-  return none;
+std::vector<std::string> Dialer::addresses() const {
+  std::vector<std::string> all;
+  if (transports_[index_]->carrier() == Carrier::local) all.push_back(peer_.local_address);
+  if (transports_[index_]->carrier() == Carrier::network)
+    for (const std::string& each : addresses_in(peer_.address))
+      for (std::string& scoped : with_own_scopes(each, scope_of(self_.self.address))) all.push_back(std::move(scoped));
+  if (all.empty()) all.emplace_back();
+  return all;
 }
+
+std::string Dialer::via() const { return address().empty() ? std::string() : fmt::format(" via {}", address()); }
 
 // Begins with transports_[index_].
 void Dialer::start() {
-  tries_ = 0;
+  addresses_ = addresses();
+  where_ = 0;
+  tries_ = 1;
+  round_.clear();
   pause_until_ = {};
   if (transport().carrier() == Carrier::none)
     stage_ = transport().connect(self_, peer_, channel_, Descriptor(), true);
@@ -70,9 +78,9 @@ Status Dialer::step() {
     if (Timer::Clock::now() < pause_until_) return {};
     timer_.set(std::nullopt);
     if (address().empty()) return fail(Code::invalid_usage, "the peer has no such listener");
-    ++tries_;
+    const auto patience = addresses_.size() > 1 ? kSilence : std::chrono::milliseconds(0);
     Result<Descriptor> stream =
-        transport().carrier() == Carrier::local ? start_connect_local(address()) : start_connect_tcp(address());
+        transport().carrier() == Carrier::local ? start_connect_local(address()) : start_connect_tcp(address(), patience);
     if (!stream.is_ok()) return stream.status();
     stage_ = Connecting{stream.take()};
     return {};
@@ -105,27 +113,36 @@ Status Dialer::step_handshake() {
   return {};
 }
 
-// What this transport's try came to: the same again after a pause, else the next transport, else the end.
+// What this try came to: the next address, the same ones again after a pause, else the next transport, else the end.
 void Dialer::give_up(const Status& why) {
+  round_ += fmt::format("{}{}{}: {}", round_.empty() ? "" : "; ", transport().name(), via(), why.text());
   if (try_again(why)) return;
-  const std::string via = address().empty() ? std::string() : fmt::format(" via {}", address());
-  tried_ += fmt::format("{}{}{}: {}", tried_.empty() ? "" : "; ", transport().name(), via, why.text());
+  tried_ += (tried_.empty() ? "" : "; ") + round_;
   last_code_ = why.code();
   stage_ = Pausing();
   if (++index_ == transports_.size()) return;
   log::info(self_.self.rank.value, "rank {} (channel {}) cannot be reached by {}{} ({}); going on with {}", peer_.rank.value,
-            channel_, transports_[index_ - 1]->name(), via, why.text(), transport().name());
+            channel_, transports_[index_ - 1]->name(), via(), why.text(), transport().name());
   start();
 }
 
-// Refused connects, and handshakes that the peer dropped because it had too many at once.
+// Refused connects, and handshakes that the peer dropped because it had too many at once; whatever it was, if there is another
+// address.
 bool Dialer::try_again(const Status& why) {
   const bool refused = std::holds_alternative<Pausing>(stage_) || std::holds_alternative<Connecting>(stage_);
   const bool dropped = std::holds_alternative<Handshake>(stage_);
-  const bool worth_it = (refused && why.code() == Code::system_error) || (dropped && why.code() == Code::remote_error);
-  if (!worth_it || tries_ == 0 || tries_ >= kMaxTries) return false;
-  pause_until_ = Timer::Clock::now() + tries_ * kPauseStep;
-  timer_.set(pause_until_);
+  if ((!refused && !dropped) || address().empty()) return false;
+  const bool several = addresses_.size() > 1;
+  const bool worth_it = several || (refused && why.code() == Code::system_error) || (dropped && why.code() == Code::remote_error);
+  const bool round_ends = where_ + 1 == addresses_.size();
+  if (!worth_it || (round_ends && tries_ >= (several ? std::min(kRounds, self_.connects) : self_.connects))) return false;
+  if (round_ends) {
+    pause_until_ = Timer::Clock::now() + tries_ * self_.connect_pause;
+    timer_.set(pause_until_);
+    ++tries_;
+    round_.clear();
+  }
+  where_ = round_ends ? 0 : where_ + 1;
   stage_ = Pausing();
   return true;
 }

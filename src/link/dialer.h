@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connecting side (the lower rank) of one link in the making: tries the transports that reach the peer in their order, each
-// with its carrier's connect, the handshake and the transport's own Connection, until one gives a link. One thread.
+// with its carrier's connect, the handshake and the transport's own Connection, until one gives a link. A peer that can be
+// reached at several addresses is tried at each in turn. One thread.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,9 @@ class Dialer final : public Connection {
   using Making = std::unique_ptr<Connection>;
 
   Transport& transport() { return *transports_[index_]; }
-  const std::string& address() const;
+  std::vector<std::string> addresses() const;
+  const std::string& address() const { return addresses_[where_]; }
+  std::string via() const;
   void start();
   Status step();
   Status step_connect();
@@ -47,8 +50,11 @@ class Dialer final : public Connection {
   const Key& key_;
   const std::vector<Transport*> transports_;
 
-  std::size_t index_ = 0;  // into transports_: the one that is being tried
-  int tries_ = 0;          // connects of this transport's carrier
+  std::size_t index_ = 0;               // into transports_: the one that is being tried
+  std::vector<std::string> addresses_;  // of this transport's carrier, at least one; empty text: the peer has none
+  std::size_t where_ = 0;               // into addresses_: the one that is being tried
+  int tries_ = 0;                       // rounds through addresses_
+  std::string round_;                   // text: the addresses of this round that failed, and why
   std::variant<Pausing, Connecting, Handshake, Making> stage_;
   Timer::Clock::time_point pause_until_{};
   Timer timer_;

@@ -8,6 +8,7 @@
 // A link to a peer in trouble does not fail in acquire or front (they say "not now"): health() tells, and is asked while waiting.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -90,7 +91,7 @@ struct PeerIdentity {
   std::string host_id;        // same text: same machine (boot id, or NCCL_HOSTID)
   std::uint64_t process = 0;  // same number and host_id: same process (random, drawn anew after a fork)
   std::int32_t pid = 0;
-  std::string address;        // "ip:port" or "[ip6]:port" of the TCP listener
+  std::string address;        // "ip:port" or "[ip6]:port" of the TCP listeners, best first, separated by commas
   std::string local_address;  // name of the abstract UNIX listener, empty if there is none
 };
 
@@ -105,7 +106,9 @@ struct Endpoint {
   Doorbell* doorbell = nullptr;    // rung by peers
   std::shared_ptr<Window> window;  // shown to peers over links on window_channel; same size on all ranks
   int window_channel = -1;
-  int doorbell_descriptor = -1;  // memory file whose page 0 starts with *doorbell; -1: only loopback can ring it
+  int connects = 10;                            // how often a refused connect is tried; the n-th pause is n times as long:
+  std::chrono::milliseconds connect_pause{20};  // 0.9 s in all
+  int doorbell_descriptor = -1;                 // memory file whose page 0 starts with *doorbell; -1: only loopback can ring it
 };
 
 // What a transport is like, as numbers; whoever chooses reads these. Estimates for an idle machine.

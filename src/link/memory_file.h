@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 
@@ -50,6 +51,12 @@ inline Result<Descriptor> create_memory_file(const char* what, Bytes size) {
   if (::sysinfo(&host) == 0 && size.value / host.mem_unit > host.totalram)
     return fail(Code::system_error, "{}: cannot reserve {} bytes of shared memory: the host has {}", what, size.value,
                 std::size_t{host.totalram} * host.mem_unit);
+  // Beyond this limit the kernel would not only refuse, but send a signal that ends the process.
+  struct rlimit longest {};
+  if (::getrlimit(RLIMIT_FSIZE, &longest) == 0 && size.value > longest.rlim_cur)
+    return fail(Code::system_error,
+                "{}: cannot reserve {} bytes of shared memory: this process may write files of {} (ulimit -f)", what, size.value,
+                longest.rlim_cur);
   Descriptor file{::memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
   if (!file.is_open()) return fail(Code::system_error, "{}: no memory file: {}", what, errno_text(errno));
   const auto length = static_cast<off_t>(size.value);

@@ -15,12 +15,16 @@ constexpr std::chrono::milliseconds kAfterRefusal{100};
 
 }  // namespace
 
-Reception::Reception(Rank self, const Key& key, Listener tcp, Listener local)
-    : self_(self), key_(key), doors_{Door{std::move(tcp), Carrier::network}, Door{std::move(local), Carrier::local}} {}
+Reception::Reception(Rank self, const Key& key, NetworkDoors network, Listener local) : self_(self), key_(key) {
+  const auto open = [this](Listener listener, Carrier carrier) {
+    if (listener.descriptor.is_open()) doors_.push_back({std::move(listener), carrier});
+  };
+  for (Listener& each : network.listeners) open(std::move(each), Carrier::network);
+  open(std::move(local), Carrier::local);
+}
 
 bool Reception::listens(Carrier carrier) const {
-  return std::any_of(doors_.begin(), doors_.end(),
-                     [&](const Door& d) { return d.carrier == carrier && d.listener.descriptor.is_open(); });
+  return std::any_of(doors_.begin(), doors_.end(), [&](const Door& d) { return d.carrier == carrier; });
 }
 
 void Reception::progress(std::vector<Arrival>& arrivals) {
@@ -35,8 +39,7 @@ void Reception::progress(std::vector<Arrival>& arrivals) {
 void Reception::wakeups(std::vector<Wakeup>& into) const {
   const Clock::time_point now = Clock::now();
   for (const Door& door : doors_)
-    if (door.listener.descriptor.is_open() && now >= door.closed_until && has_room(now))
-      into.push_back({door.listener.descriptor.get(), POLLIN, false});
+    if (now >= door.closed_until && has_room(now)) into.push_back({door.listener.descriptor.get(), POLLIN, false});
   for (const Guest& guest : guests_) into.push_back(guest.handshake.wakeup());
   if (timer_.wakeup().descriptor >= 0) into.push_back(timer_.wakeup());
 }
@@ -46,18 +49,18 @@ void Reception::shake_hands(Clock::time_point now, std::vector<Arrival>& arrival
     const Result<bool> proven = guest.handshake.progress();
     if (proven.is_ok() && !*proven) {
       if (now - guest.since < kMaxStay) return false;
-      log::info(self_.value, "dropped a connection that proved nothing for {} ms", kMaxStay.count());
+      log::info(log::Subsystem::net, self_.value, "dropped a connection that proved nothing for {} ms", kMaxStay.count());
       return true;
     }
     if (!proven.is_ok()) {
-      log::info(self_.value, "dropped a connection: {}", proven.status().text());
+      log::info(log::Subsystem::net, self_.value, "dropped a connection: {}", proven.status().text());
       return true;
     }
     std::optional<Hello> hello = Hello::decode(guest.handshake.hello());
     if (hello)
       arrivals.push_back({*std::move(hello), guest.carrier, std::move(guest.handshake)});
     else
-      log::info(self_.value, "dropped a connection: it knows the key, but its hello is not that of a link");
+      log::info(log::Subsystem::net, self_.value, "dropped a connection: it knows the key, but its hello is not that of a link");
     return true;
   });
 }
@@ -67,7 +70,7 @@ bool Reception::has_room(Clock::time_point now) const {
 }
 
 void Reception::accept_at(Door& door, Clock::time_point now) {
-  if (!door.listener.descriptor.is_open() || now < door.closed_until) return;
+  if (now < door.closed_until) return;
   // Bounded, so that a flood at the door does not keep this thread from its own work.
   for (std::size_t i = 0; i < kMaxGuests && has_room(now); ++i) {
     Result<std::optional<Descriptor>> stream = accept_stream(door.listener);
@@ -80,7 +83,7 @@ void Reception::accept_at(Door& door, Clock::time_point now) {
     if (!*stream) return;
     door.warned = false;
     if (guests_.size() == kMaxGuests) {
-      log::info(self_.value, "dropped the oldest of {} connections that proved nothing", guests_.size());
+      log::info(log::Subsystem::net, self_.value, "dropped the oldest of {} connections that proved nothing", guests_.size());
       guests_.erase(guests_.begin());
     }
     guests_.push_back({Handshake::server(std::move(**stream), key_), door.carrier, now});

@@ -3,7 +3,6 @@
 // key and said a hello. Strangers cost a slot for a bounded time and nothing else. One thread.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -28,8 +27,8 @@ class Reception {
   // so that a crowd of honest peers is served in turn.
   static constexpr std::chrono::milliseconds kMinStay{250};
 
-  // Either listener may be closed. `self` is for log lines; `key` outlives this.
-  Reception(Rank self, const Key& key, Listener tcp, Listener local);
+  // Either may be missing. `self` is for log lines; `key` outlives this.
+  Reception(Rank self, const Key& key, NetworkDoors network, Listener local);
 
   bool listens(Carrier carrier) const;
   // Appends what has arrived. Never blocks; some system calls, even when there is nothing to do.
@@ -57,7 +56,7 @@ class Reception {
 
   const Rank self_;
   const Key& key_;
-  std::array<Door, 2> doors_;
+  std::vector<Door> doors_;    // with open listeners
   std::vector<Guest> guests_;  // oldest first
   Timer timer_;
 };

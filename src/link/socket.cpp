@@ -5,13 +5,19 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <memory>
+
+#include "core/split.h"
 
 namespace shoal::link {
 namespace {
@@ -71,14 +77,31 @@ Result<std::uint16_t> bound_port(int descriptor, const std::string& address) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&bound.storage)->sin_port);
 }
 
-void send_without_delay(int descriptor) {
-  const int on = 1;
-  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+void set(int stream, int level, int option, int value) { (void)setsockopt(stream, level, option, &value, sizeof value); }
+
+void prepare_tcp(int stream) {
+  set(stream, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(stream, SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a connection that is over may be listened at
+  set(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(stream, IPPROTO_TCP, TCP_KEEPIDLE, 10);  // s
+  set(stream, IPPROTO_TCP, TCP_KEEPINTVL, 5);  // s
+  set(stream, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+std::string ip_of(const SystemAddress& address) {
+  if (address.family() != AF_INET && address.family() != AF_INET6) return {};
+  char text[NI_MAXHOST];
+  return getnameinfo(address.get(), address.length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0 ? text : "";
 }
 
 Result<Descriptor> open_socket(int family, const std::string& address) {
   Descriptor stream(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!stream.is_open()) return system_failure("socket", address, errno);
+  const int error = errno;
+  rlimit limit{};
+  if (!stream.is_open() && error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+    return fail(Code::system_error, "socket {}: {}: this process may have {} open (ulimit -n)", address, errno_text(error),
+                limit.rlim_cur);
+  if (!stream.is_open()) return system_failure("socket", address, error);
   return stream;
 }
 
@@ -88,10 +111,52 @@ Status bind_and_listen(const Descriptor& stream, const SystemAddress& where, con
   return {};
 }
 
-Result<Descriptor> start_connect(const SystemAddress& where, const std::string& address) {
+struct Bound {
+  Result<Descriptor> stream;
+  int error = 0;  // of bind or listen
+};
+
+Bound listen_at(const SystemAddress& where, const std::string& address) {
+  Result<Descriptor> stream = open_socket(where.family(), address);
+  if (!stream.is_ok()) return {std::move(stream)};
+  const int on = 1;  // a port that a dead job has just left must not be refused for the minutes of TIME_WAIT
+  if (setsockopt(stream->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+    return {system_failure("setsockopt SO_REUSEADDR", address, errno)};
+  const char* const call = bind(stream->get(), where.get(), where.length) != 0 ? "bind"
+                           : listen(stream->get(), kBacklog) != 0              ? "listen"
+                                                                               : nullptr;
+  if (call == nullptr) return {std::move(stream)};
+  const int error = errno;
+  return {system_failure(call, address, error), error};
+}
+
+// Where the system is asked for any port it passes over those in TIME_WAIT, and finds none at last when many connections are
+// short; asked for one of them by number it gives it.
+Bound listen_at_some_port(SystemAddress where, const std::string& address) {
+  int first = 32'768, last = 60'999;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first >> last;
+  const int ports = std::max(1, last - first + 1);
+  std::uint32_t start = 0;
+  (void)getrandom(&start, sizeof start, 0);
+  Bound bound{Status(Code::system_error, fmt::format("listen {}: all ports from {} to {} are in use", address, first, last))};
+  for (int i = 0; i < ports; ++i) {
+    const auto port = static_cast<std::uint16_t>(
+        first + static_cast<int>((start + static_cast<std::uint32_t>(i)) % static_cast<std::uint32_t>(ports)));
+    if (where.family() == AF_INET6)
+      reinterpret_cast<sockaddr_in6*>(&where.storage)->sin6_port = htons(port);
+    else
+      reinterpret_cast<sockaddr_in*>(&where.storage)->sin_port = htons(port);
+    Bound here = listen_at(where, address);
+    if (here.stream.is_ok() || here.error != EADDRINUSE) return here;
+  }
+  return bound;
+}
+
+Result<Descriptor> start_connect(const SystemAddress& where, const std::string& address, std::chrono::milliseconds patience) {
   Result<Descriptor> stream = open_socket(where.family(), address);
   if (!stream.is_ok()) return stream;
-  if (where.family() != AF_UNIX) send_without_delay(stream->get());
+  if (where.family() != AF_UNIX) prepare_tcp(stream->get());
+  if (patience.count() > 0) set(stream->get(), IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(patience.count()));
   // A connect that a signal interrupts goes on by itself.
   if (connect(stream->get(), where.get(), where.length) != 0 && errno != EINPROGRESS && errno != EINTR)
     return system_failure("connect", address, errno);
@@ -136,15 +201,12 @@ Result<Listener> listen_tcp(const std::string& host, std::uint16_t port) {
   const std::string address = to_text({host, port});
   const Result<SystemAddress> where = resolve({host, port});
   if (!where.is_ok()) return where.status();
-  Result<Descriptor> stream = open_socket(where->family(), address);
-  if (!stream.is_ok()) return stream.status();
-  const int on = 1;  // a port that a dead job has just left must not be refused for the minutes of TIME_WAIT
-  if (setsockopt(stream->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
-    return system_failure("setsockopt SO_REUSEADDR", address, errno);
-  if (Status bound = bind_and_listen(*stream, *where, address); !bound.is_ok()) return bound;
-  const Result<std::uint16_t> given = bound_port(stream->get(), address);
+  Bound bound = listen_at(*where, address);
+  if (port == 0 && bound.error == EADDRINUSE) bound = listen_at_some_port(*where, address);
+  if (!bound.stream.is_ok()) return bound.stream.status();
+  const Result<std::uint16_t> given = bound_port(bound.stream->get(), address);
   if (!given.is_ok()) return given.status();
-  return Listener{stream.take(), to_text({host, *given})};
+  return Listener{bound.stream.take(), to_text({host, *given})};
 }
 
 Result<Listener> listen_local(const std::string& abstract_name) {
@@ -156,6 +218,19 @@ Result<Listener> listen_local(const std::string& abstract_name) {
   return Listener{stream.take(), abstract_name};
 }
 
+std::string NetworkDoors::address() const {
+  std::string list;
+  for (const Listener& each : listeners) list += (list.empty() ? "" : ",") + each.address;
+  return list;
+}
+
+std::vector<std::string> addresses_in(const std::string& list) {
+  std::vector<std::string> all;
+  for (const std::string_view each : split(list, ','))
+    if (!each.empty()) all.emplace_back(each);
+  return all;
+}
+
 Result<std::optional<Descriptor>> accept_stream(const Listener& listener) {
   sockaddr_storage from{};
   socklen_t length = sizeof from;
@@ -165,22 +240,34 @@ Result<std::optional<Descriptor>> accept_stream(const Listener& listener) {
   } while (number < 0 && errno == EINTR);
   if (number < 0 && concerns_one_connection(errno)) return std::optional<Descriptor>();
   if (number < 0) return system_failure("accept", listener.address, errno);
-  if (from.ss_family != AF_UNIX) send_without_delay(number);
+  if (from.ss_family != AF_UNIX) prepare_tcp(number);
   return std::optional<Descriptor>(Descriptor(number));
 }
 
-Result<Descriptor> start_connect_tcp(const std::string& address) {
+void expect_prompt_peer(const Descriptor& stream) {
+  set(stream.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);  // ms; a UNIX socket refuses it, no harm
+}
+
+StreamEnds ends_of(const Descriptor& stream) {
+  SystemAddress here, there;
+  here.length = there.length = sizeof here.storage;
+  if (getsockname(stream.get(), reinterpret_cast<sockaddr*>(&here.storage), &here.length) != 0) return {};
+  if (getpeername(stream.get(), reinterpret_cast<sockaddr*>(&there.storage), &there.length) != 0) return {};
+  return {ip_of(here), ip_of(there)};
+}
+
+Result<Descriptor> start_connect_tcp(const std::string& address, std::chrono::milliseconds patience) {
   const Result<HostPort> parsed = parse_host_port(address);
   if (!parsed.is_ok()) return parsed.status();
   const Result<SystemAddress> where = resolve(*parsed);
   if (!where.is_ok()) return where.status();
-  return start_connect(*where, address);
+  return start_connect(*where, address, patience);
 }
 
 Result<Descriptor> start_connect_local(const std::string& abstract_name) {
   const Result<SystemAddress> where = abstract_address(abstract_name);
   if (!where.is_ok()) return where.status();
-  return start_connect(*where, "@" + abstract_name);
+  return start_connect(*where, "@" + abstract_name, {});
 }
 
 Result<bool> connect_finished(const Descriptor& stream, const std::string& address) {
@@ -193,6 +280,7 @@ Result<bool> connect_finished(const Descriptor& stream, const std::string& addre
   if (getsockopt(stream.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   if (error == 0 && meets_itself(stream.get())) error = ECONNREFUSED;
   if (error != 0) return system_failure("connect", address, error);
+  set(stream.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 0);  // was the connect's
   return true;
 }
 

@@ -3,6 +3,7 @@
 // Status that names the call, the address and the system's reason. No thread rule: values and owned resources.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,10 +44,12 @@ struct InterfaceAddress {
   bool ipv6 = false;
   bool loopback = false;
   bool link_local = false;
+  bool running = true;
+  bool near = false;  // its subnet holds the address of NCCL_COMM_ID
 };
 
-// Running interfaces, one address each, filtered as NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY say, best first (not loopback
-// before loopback, routable before link-local). No match: invalid_argument that quotes the filter and lists what was seen.
+// Running interfaces, one address each, filtered as NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY say, best first (interfaces.h).
+// No match: invalid_argument that quotes the filter and lists what was seen.
 Result<std::vector<InterfaceAddress>> usable_addresses(const std::string& ifname_filter, const std::string& family);
 
 // "1.2.3.4:56", "[::1]:56", "host:56" -> host and port, and back; invalid_argument quotes the text.
@@ -54,18 +57,42 @@ using shoal::HostPort;
 using shoal::parse_host_port;
 using shoal::to_text;
 
-// All listeners and streams are non-blocking and close-on-exec; TCP streams send without delay (TCP_NODELAY).
+// All listeners and streams are non-blocking and close-on-exec. TCP streams send without delay (TCP_NODELAY) and ask a silent
+// peer for a sign of life: after 10 s, then every 5 s; a third without answer breaks the stream (a host that lost power or
+// cable).
 struct Listener {
   Descriptor descriptor;
   std::string address;  // what peers connect to: "ip:port", or the abstract name for UNIX
 };
 Result<Listener> listen_tcp(const std::string& host, std::uint16_t port);  // port 0: any
 Result<Listener> listen_local(const std::string& abstract_name);           // abstract UNIX stream socket
+// Where a rank or a service can be reached over the network: a listener an address.
+struct NetworkDoors {
+  NetworkDoors() = default;
+  NetworkDoors(Listener only) { listeners.push_back(std::move(only)); }
+  std::vector<Listener> listeners;
+  // "ip:port,ip:port"; empty if there is none. addresses_in is the way back.
+  std::string address() const;
+};
+std::vector<std::string> addresses_in(const std::string& list);
 // Empty optional: nobody there now.
 Result<std::optional<Descriptor>> accept_stream(const Listener& listener);
 
+// The rest of the watch over a stream on which the peer always reads soon, as on control connections: also what was sent must be
+// acknowledged within 25 s. Not for data: the kernel counts a full window as silence, and a peer that computes for a minute
+// before it reads would be cut off.
+void expect_prompt_peer(const Descriptor& stream);
+
+// The two ends of a connected TCP stream, "ip" without port; IPv6 link-local with its scope. Empty where there is none.
+struct StreamEnds {
+  std::string here, there;
+};
+StreamEnds ends_of(const Descriptor& stream);
+
 // Starts a connect; it has succeeded or failed when the descriptor polls writable, see connect_finished.
-Result<Descriptor> start_connect_tcp(const std::string& address);  // "ip:port"
+// `patience`: how long the network may be silent, 0: the system's minutes.
+Result<Descriptor> start_connect_tcp(const std::string& address,  // "ip:port"
+                                     std::chrono::milliseconds patience = std::chrono::milliseconds(0));
 Result<Descriptor> start_connect_local(const std::string& abstract_name);
 // False: still on its way.
 Result<bool> connect_finished(const Descriptor& stream, const std::string& address);

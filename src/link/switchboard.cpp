@@ -16,12 +16,12 @@ constexpr int kMaxChannels = 1024;
 }  // namespace
 
 Switchboard::Switchboard(const Endpoint& self, std::span<const PeerIdentity> peers, const Key& key,
-                         std::span<Transport* const> transports, Listener tcp, Listener local)
+                         std::span<Transport* const> transports, NetworkDoors network, Listener local)
     : self_(self),
       peers_(peers),
       key_(key),
       transports_(transports.begin(), transports.end()),
-      reception_(self.self.rank, key_, std::move(tcp), std::move(local)) {}
+      reception_(self.self.rank, key_, std::move(network), std::move(local)) {}
 
 Switchboard::~Switchboard() = default;
 
@@ -98,13 +98,13 @@ void Switchboard::advance(Place place, Line& line) {
   line.making.reset();
   if (made.is_ok()) {
     line.link = made.take();
-    log::info(self_.self.rank.value, "link to rank {} on channel {} by {}", place.peer.value, place.channel,
+    log::info(log::Subsystem::net, self_.self.rank.value, "link to rank {} on channel {} by {}", place.peer.value, place.channel,
               line.link->transport());
   } else if (self_.self.rank < place.peer) {
     line.failure = made.status();
   } else {
-    log::info(self_.self.rank.value, "a link from rank {} on channel {} came to nothing: {}", place.peer.value, place.channel,
-              made.status().text());
+    log::info(log::Subsystem::net, self_.self.rank.value, "a link from rank {} on channel {} came to nothing: {}",
+              place.peer.value, place.channel, made.status().text());
   }
 }
 
@@ -125,13 +125,14 @@ std::vector<Switchboard::Visitor> Switchboard::take_visitors(const std::function
 void Switchboard::admit(Arrival arrival) {
   if (arrival.hello.transport == kVisit) return receive(std::move(arrival));
   if (const Status good = check(arrival); !good.is_ok()) {
-    log::info(self_.self.rank.value, "dropped a connection: {}", good.text());
+    log::info(log::Subsystem::net, self_.self.rank.value, "dropped a connection: {}", good.text());
     return;
   }
   const Place place{arrival.hello.from, arrival.hello.channel};
   Line& line = lines_[place];
   if (line.in_use || !line.failure.is_ok()) {
-    log::info(self_.self.rank.value, "dropped a second connection from rank {} on channel {}", place.peer.value, place.channel);
+    log::info(log::Subsystem::net, self_.self.rank.value, "dropped a second connection from rank {} on channel {}",
+              place.peer.value, place.channel);
     return;
   }
   line.link.reset();

@@ -28,10 +28,10 @@ namespace shoal::link {
 
 class Switchboard {
  public:
-  // `peers` by rank (self included); `transports` in order of preference; `tcp` and `local` may be closed listeners (then only
+  // `peers` by rank (self included); `transports` in order of preference; `network` and `local` may be closed (then only
   // what needs no listener works). All referenced objects outlive the switchboard.
   Switchboard(const Endpoint& self, std::span<const PeerIdentity> peers, const Key& key, std::span<Transport* const> transports,
-              Listener tcp, Listener local);
+              NetworkDoors network, Listener local);
   Switchboard(const Switchboard&) = delete;
   Switchboard& operator=(const Switchboard&) = delete;
   ~Switchboard();

@@ -51,12 +51,6 @@ Status Fabric::join_group(const comm::UniqueId& id, const Config& config, const 
   event_ = link::Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!event_.is_open()) return fail(Code::system_error, "eventfd: {}", errno_text(errno));
 
-  Result<std::vector<link::InterfaceAddress>> addresses =
-      link::usable_addresses(environment.socket_ifname, environment.socket_family);
-  if (!addresses.is_ok()) return addresses.status();
-  Result<link::Listener> tcp = link::listen_tcp(addresses->front().address, 0);
-  if (!tcp.is_ok()) return tcp.status();
-  endpoint_.self.address = tcp->address;
   link::Listener local;
   // Where abstract UNIX names do not exist, ranks of one host talk over TCP.
   if (Result<link::Listener> named = link::listen_local(comm::random_name()); named.is_ok()) {
@@ -64,10 +58,12 @@ Status Fabric::join_group(const comm::UniqueId& id, const Config& config, const 
     endpoint_.self.local_address = local.address;
   }
 
-  Result<comm::Agreement> agreed = comm::bootstrap(id, rank(), config.world(), endpoint_.self,
-                                                   encode(make_settings(config, environment)), environment, timeout_);
+  link::NetworkDoors network;
+  Result<comm::Agreement> agreed = comm::bootstrap({&id, 1}, rank(), config.world(), endpoint_.self,
+                                                   encode(make_settings(config, environment)), environment, timeout_, &network);
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
+  endpoint_.self.address = network.address();
   Result<Settings> settings = decode_settings(agreement_.settings);
   if (!settings.is_ok()) return note_failure(settings.status());
   settings_ = settings.take();
@@ -80,8 +76,8 @@ Status Fabric::join_group(const comm::UniqueId& id, const Config& config, const 
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(), tcp.take(),
-                                                     std::move(local));
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(),
+                                                     std::move(network), std::move(local));
   lines_ = std::vector<Line>(static_cast<std::size_t>(config.world().value));
   for_each_peer([&](Rank, Line&) { ++connecting_; });
   return {};

@@ -156,7 +156,8 @@ TEST_CASE("simulate: the group ends however the call ends") {
           if (std::string wrong = must(ncclGetUniqueId(&id), "id"); !wrong.empty()) return wrong;
           ncclGroupStart();
           ncclCommInitRank(&other, 1, id, 0);
-          if (std::string wrong = refused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, "makes communicators"); !wrong.empty())
+          if (std::string wrong = refused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, "makes or ends communicators");
+              !wrong.empty())
             return wrong;
           if (other != nullptr) return "a communicator was made";
           return must(ncclCommDestroy(comm), "destroy");

@@ -47,7 +47,7 @@ int free_port() {
 Result<Channel> member(const UniqueId& id) {
   Approach plan;
   plan.whom = "root";
-  plan.address = id.address;
+  plan.addresses = id.addresses;
   plan.key = bootstrap_key(id.key);
   plan.hello = std::as_bytes(std::span(kBootstrapHello));
   plan.max_payload = 1 << 20;
@@ -85,11 +85,12 @@ TEST_CASE("bootstrap: settings of a megabyte pass, more is refused, as is an ide
   const UniqueId id = new_id();
   link::PeerIdentity self = identity(0);
   const std::string most(1 << 20, 'x');
-  CHECK(bootstrap(id, Rank{0}, World{1}, self, most + "x", loopback_environment(), kLong).status().code() ==
+  CHECK(bootstrap({&id, 1}, Rank{0}, World{1}, self, most + "x", loopback_environment(), kLong).status().code() ==
         Code::invalid_argument);
   self.host = std::string(257, 'h');
-  CHECK(bootstrap(id, Rank{0}, World{1}, self, "", loopback_environment(), kLong).status().code() == Code::invalid_argument);
-  const auto fits = bootstrap(id, Rank{0}, World{1}, identity(0), most, loopback_environment(), kLong);
+  CHECK(bootstrap({&id, 1}, Rank{0}, World{1}, self, "", loopback_environment(), kLong).status().code() ==
+        Code::invalid_argument);
+  const auto fits = bootstrap({&id, 1}, Rank{0}, World{1}, identity(0), most, loopback_environment(), kLong);
   REQUIRE(fits.is_ok());
   CHECK(fits->settings == most);
 }
@@ -180,10 +181,10 @@ TEST_CASE("bootstrap: a rank that dies meanwhile is a remote error on all others
 
 TEST_CASE("bootstrap: an id whose maker is gone is a remote error within seconds, and one with another key is refused") {
   UniqueId gone = new_id();
-  gone.address = "127.0.0.1:" + std::to_string(free_port());
+  gone.addresses = {"127.0.0.1:" + std::to_string(free_port())};
   const Status nobody = join(gone, 0, 1).status();
   CHECK(nobody.code() == Code::remote_error);
-  CHECK(nobody.text().find(gone.address) != std::string_view::npos);
+  CHECK(nobody.text().find(gone.address()) != std::string_view::npos);
   CHECK(nobody.text().find("Connection refused") != std::string_view::npos);
   UniqueId forged = new_id();
   forged.key = link::random_key();
@@ -205,7 +206,7 @@ TEST_CASE("NCCL_COMM_ID: rank 0 starts the service, others may come first, and t
     for (const int rank : {2, 1, 0}) {
       workers.emplace_back([&, rank] {
         all[static_cast<std::size_t>(rank)] =
-            bootstrap(*id, Rank{rank}, World{3}, identity(rank), "settings of " + std::to_string(rank), environment, kLong);
+            bootstrap({&*id, 1}, Rank{rank}, World{3}, identity(rank), "settings of " + std::to_string(rank), environment, kLong);
       });
       if (rank == 1) std::this_thread::sleep_for(50ms);
     }
@@ -225,12 +226,12 @@ TEST_CASE("NCCL_COMM_ID: a missing rank 0 is a timeout, a taken port a system er
   environment.comm_id = "127.0.0.1:" + std::to_string(port);
   const Result<UniqueId> id = make_unique_id(environment);
   REQUIRE(id.is_ok());
-  const Status alone = bootstrap(*id, Rank{1}, World{2}, identity(1), "", environment, 300ms).status();
+  const Status alone = bootstrap({&*id, 1}, Rank{1}, World{2}, identity(1), "", environment, 300ms).status();
   CHECK(alone.code() == Code::timeout);
   CHECK(alone.text().starts_with("rank 0 at " + environment.comm_id + " was not reached within 300 ms"));
   const Result<link::Listener> other = link::listen_tcp("127.0.0.1", static_cast<std::uint16_t>(port));
   REQUIRE(other.is_ok());
-  const Status taken = bootstrap(*id, Rank{0}, World{2}, identity(0), "", environment, 300ms).status();
+  const Status taken = bootstrap({&*id, 1}, Rank{0}, World{2}, identity(0), "", environment, 300ms).status();
   CHECK(taken.code() == Code::system_error);
   CHECK(taken.text().find(environment.comm_id) != std::string_view::npos);
 }

@@ -184,7 +184,7 @@ TEST_CASE("control: the death of the process with the root service names its ran
   for (auto& one : others) {
     REQUIRE(one.is_ok());
     CHECK(show(wait_for_failure(*one->control)) ==
-          fmt::format("6 culprit 0: rank 0 (node0, pid {}) died (it made the unique id, at {})", root.id(), id.address));
+          fmt::format("6 culprit 0: rank 0 (node0, pid {}) died (it made the unique id, at {})", root.id(), id.address()));
   }
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("control: the death of the process with the root service during bootst
   });
   for (const auto& one : join_all(id, {1, 2}, 4)) {
     CHECK(one.status().code() == Code::remote_error);
-    CHECK(one.status().text().find(id.address) != std::string_view::npos);
+    CHECK(one.status().text().find(id.address()) != std::string_view::npos);
   }
   killer.join();
 }

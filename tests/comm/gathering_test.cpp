@@ -28,6 +28,25 @@ TEST_CASE("gathering: complete when every rank has come, in any order; the setti
   CHECK(table.settings == "zero's");
 }
 
+TEST_CASE("gathering: a rank that comes only to say that it failed, and one with other unique ids, are named") {
+  Gathering gathering;
+  REQUIRE(gathering.add(record(0, 3)).is_ok());
+  Record failed = record(2, 3);
+  failed.failure = "no memory";
+  const Status why = gathering.add(failed);
+  CHECK(why.code() == Code::remote_error);
+  CHECK(why.culprit() == std::optional(Rank{2}));
+  CHECK(why.text() == "rank 2 (node2, pid 102) failed: no memory");
+  Record other = record(1, 3);
+  other.roots = 2;
+  CHECK(gathering.add(other).text() ==
+        "rank 1 (node1, pid 101) was given 2 unique ids, rank 0 (node0, pid 100) was given 1: give "
+        "all ranks the same ones in the same order");
+  other.roots = 1;
+  other.roots_digest = 7;
+  CHECK_THAT(std::string(gathering.add(other).text()), Catch::Contains("was given others, or in another order"));
+}
+
 TEST_CASE("gathering: a contradiction names both ranks") {
   struct Case {
     Record second;

@@ -28,15 +28,20 @@ std::vector<Message> examples() {
           GaveUp{123'456'789'012},
           Abort{},
           Bye{},
-          Bye{88},
-          Alarmed{Alarm::timeout, 10, {Code::timeout, 1, "nothing from rank 1 for 5 s"}},
+          Bye{3, 88},
+          Alarmed{Alarm::timeout, 2, 10, {Code::timeout, 1, "nothing from rank 1 for 5 s"}},
           Inquiry{7, 10},
           Report{},
           report,
           Claim{Rank{5}, 0x1234'5678'9abc'def0, 7, -3, "127.0.0.1:4567"},
           Claim{Rank{0}, 0, -1, 0, ""},
           Placement{Rank{1}, World{3}, "[fe80::1%eth0]:4567", link::random_key()},
-          Placement{}};
+          Placement{},
+          Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 0x0123'4567'89ab'cdef, "no memory", std::string(144, 'u')},
+          Records{"10.0.0.1:5, 10.1.0.1:5",
+                  {Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 9, ""},
+                   Record{"0.1.0", World{7}, testing::identity(5), "", false, 3, 9, ""}}},
+          Records{"", {}}};
 }
 
 TEST_CASE("messages: what is encoded is decoded to the same bytes") {

@@ -42,8 +42,8 @@ UniqueId new_id() {
 }
 
 Result<Agreement> join(const UniqueId& id, int rank, int world, std::chrono::milliseconds timeout) {
-  return bootstrap(id, Rank{rank}, World{world}, identity(rank), "settings of " + std::to_string(rank), loopback_environment(),
-                   timeout);
+  return bootstrap({&id, 1}, Rank{rank}, World{world}, identity(rank), "settings of " + std::to_string(rank),
+                   loopback_environment(), timeout);
 }
 
 std::vector<Result<Agreement>> join_all(const UniqueId& id, const std::vector<int>& ranks, int world,

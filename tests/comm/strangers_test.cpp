@@ -64,11 +64,11 @@ TEST_CASE("strangers: resets, fragments, noise, silence and garbage behind the r
     const UniqueId id = new_id();
     std::thread strangers([&] {
       for (int i = 0; i < 4; ++i) {
-        resets(id.address);
-        says(id.address, 3);
-        says(id.address, 64);
-        silent.push_back(connected(id.address));
-        silent.push_back(right_magic_then_garbage(id.address));
+        resets(id.address());
+        says(id.address(), 3);
+        says(id.address(), 64);
+        silent.push_back(connected(id.address()));
+        silent.push_back(right_magic_then_garbage(id.address()));
       }
     });
     auto all = join_all(id, ranks_below(4), 4);
@@ -84,7 +84,7 @@ TEST_CASE("strangers: resets, fragments, noise, silence and garbage behind the r
 TEST_CASE("strangers: hundreds of silent ones make room for ranks") {
   const UniqueId id = new_id();
   std::vector<link::Descriptor> silent;
-  for (int i = 0; i < 400; ++i) silent.push_back(connected(id.address));
+  for (int i = 0; i < 400; ++i) silent.push_back(connected(id.address()));
   auto all = join_all(id, ranks_below(4), 4);
   for (auto& one : all) {
     REQUIRE(one.is_ok());
@@ -96,7 +96,7 @@ TEST_CASE("strangers: knowing the key is not enough: another purpose, no record,
   const UniqueId id = new_id();
   Approach plan;
   plan.whom = "root";
-  plan.address = id.address;
+  plan.addresses = id.addresses;
   plan.key = bootstrap_key(id.key);
   plan.max_payload = 1000;
   const std::string other_purpose = "shoal links 1";

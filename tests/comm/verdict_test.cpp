@@ -190,12 +190,12 @@ TEST_CASE("inquest: ends when all have answered or the time is up, and takes the
   const std::vector<link::PeerIdentity> peers = {testing::identity(0), testing::identity(1), testing::identity(2)};
   Inquest inquest;
   CHECK_FALSE(inquest.running());
-  REQUIRE(inquest.raise({Alarm::slow, 4, kOwn}, 0, now));
-  CHECK_FALSE(inquest.raise({Alarm::timeout, 5, kOwn}, 1, now));
+  REQUIRE(inquest.raise({Alarm::slow, 0, 4, kOwn}, now));
+  CHECK_FALSE(inquest.raise({Alarm::timeout, 1, 5, kOwn}, now));
   const std::uint32_t number = inquest.inquiry().number;
   CHECK(inquest.inquiry().sequence == 4);
-  inquest.answer(0, Report{.inquiry = number});
-  inquest.answer(1, Report{.inquiry = number - 1});  // of an earlier one
+  inquest.answer({.inquiry = number, .rank = 0});
+  inquest.answer({.inquiry = number - 1, .rank = 1});  // of an earlier one
   inquest.left(2, 3);
   CHECK_FALSE(inquest.over(3, now));
   CHECK(inquest.over(3, now + Inquest::kAnswerTime));
@@ -205,9 +205,9 @@ TEST_CASE("inquest: ends when all have answered or the time is up, and takes the
   has(found->text, "asleep");
   CHECK_FALSE(inquest.running());
 
-  REQUIRE(inquest.raise({Alarm::slow, 4, kOwn}, 0, now));
-  inquest.answer(0, Report{.inquiry = inquest.inquiry().number});
-  inquest.answer(1, Report{.inquiry = inquest.inquiry().number});
+  REQUIRE(inquest.raise({Alarm::slow, 0, 4, kOwn}, now));
+  inquest.answer({.inquiry = inquest.inquiry().number, .rank = 0});
+  inquest.answer({.inquiry = inquest.inquiry().number, .rank = 1});
   CHECK(inquest.over(3, now));
   CHECK_FALSE(inquest.conclude(peers, [](const link::PeerIdentity&) { return std::string(); }));
 }

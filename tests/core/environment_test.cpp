@@ -35,6 +35,11 @@ TEST_CASE("environment: nothing set gives the defaults") {
   const Environment e = good({});
   CHECK(e.debug.empty());
   CHECK(e.debug_file.empty());
+  CHECK(e.debug_subsys == "INIT,BOOTSTRAP,ENV");
+  CHECK(e.debug_timestamp_format == "[%F %T] ");
+  CHECK(e.debug_timestamp_levels == "WARN");
+  CHECK(e.socket_retry_count == -1);
+  CHECK(e.socket_retry_sleep_ms == -1);
   CHECK(e.socket_ifname.empty());
   CHECK(e.socket_family.empty());
   CHECK(e.comm_id.empty());
@@ -56,6 +61,11 @@ TEST_CASE("environment: every variable lands in its member") {
                               {"NCCL_DEBUG_FILE", "logs/log.%h.%p"},
                               {"NCCL_SOCKET_IFNAME", "^=docker0,lo"},
                               {"NCCL_SOCKET_FAMILY", "AF_INET6"},
+                              {"NCCL_SOCKET_RETRY_CNT", "34"},
+                              {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "0"},
+                              {"NCCL_DEBUG_SUBSYS", "^NET"},
+                              {"NCCL_DEBUG_TIMESTAMP_FORMAT", "%T "},
+                              {"NCCL_DEBUG_TIMESTAMP_LEVELS", "ALL"},
                               {"NCCL_COMM_ID", "[fe80::1%eth0]:4000"},
                               {"NCCL_HOSTID", "pretended host"},
                               {"SHOAL_SECRET", " any text "},
@@ -71,6 +81,11 @@ TEST_CASE("environment: every variable lands in its member") {
   CHECK(e.debug_file == "logs/log.%h.%p");
   CHECK(e.socket_ifname == "^=docker0,lo");
   CHECK(e.socket_family == "AF_INET6");
+  CHECK(e.socket_retry_count == 34);
+  CHECK(e.socket_retry_sleep_ms == 0);
+  CHECK(e.debug_subsys == "^NET");
+  CHECK(e.debug_timestamp_format == "%T ");
+  CHECK(e.debug_timestamp_levels == "ALL");
   CHECK(e.comm_id == "[fe80::1%eth0]:4000");
   CHECK(e.host_id == "pretended host");
   CHECK(e.secret == " any text ");
@@ -126,7 +141,9 @@ TEST_CASE("environment: a malformed value names variable, value and what is allo
       Wrong{"NCCL_COMM_ID", "localhost", "host:port"}, Wrong{"NCCL_COMM_ID", "1.2.3.4:0", "port 1 to 65535"},
       Wrong{"NCCL_COMM_ID", "::1:4000", "[ip6]:port"}, Wrong{"NCCL_SHM_DISABLE", "2", "0 or 1"},
       Wrong{"NCCL_COMM_BLOCKING", "2", "0 to 1"}, Wrong{"NCCL_SHM_DISABLE", "yes", "0 or 1"},
-      Wrong{"SHOAL_LOOPBACK_DISABLE", "-1", "0 or 1"}, Wrong{"SHOAL_NUMERICS", "precise", "fast, ordered or exact"},
+      Wrong{"SHOAL_LOOPBACK_DISABLE", "-1", "0 or 1"}, Wrong{"NCCL_SOCKET_RETRY_CNT", "-2", "0 to 1000000, or -1"},
+      Wrong{"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1s", "0 to 100000, or -1"},
+      Wrong{"SHOAL_NUMERICS", "precise", "fast, ordered or exact"},
       Wrong{"SHOAL_TIMEOUT_MS", "-1", "1 to 1000000000000, or 0: no limit"},
       Wrong{"SHOAL_TIMEOUT_MS", "1000000000001", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "10s", "no limit"},
       Wrong{"SHOAL_TIMEOUT_MS", "1K", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "99999999999999999999", "no limit"},
@@ -159,4 +176,10 @@ TEST_CASE("environment: an error never shows the secret") {
   const Result<Environment> parsed = parse({{"SHOAL_SECRET", "hunter2"}, {"SHOAL_CREDITS", "many"}});
   REQUIRE_FALSE(parsed.is_ok());
   CHECK(parsed.status().text().find("hunter2") == std::string_view::npos);
+}
+
+TEST_CASE("environment: NCCL's variables that nothing here reads are found, those of others are not") {
+  CHECK(variables_without_effect({"HOME", "NCCL_ALGO", "NCCL_BUFFSIZE", "NCCL_CONF_FILE", "NCCL_DEBUG", "NCCL_UNHEARD_OF",
+                                  "NCCL_SOCKET_RETRY_CNT", "SHOAL_JOB"}) ==
+        std::vector<std::string>{"NCCL_BUFFSIZE", "NCCL_UNHEARD_OF"});
 }

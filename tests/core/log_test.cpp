@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,8 @@
 #include <sstream>
 #include <thread>
 #include <vector>
+
+#include "core/environment.h"
 
 using shoal::log::Level;
 
@@ -58,7 +61,8 @@ pid_t in_child(const std::map<std::string, std::string>& variables, const std::s
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    for (const char* name : {"NCCL_DEBUG", "SHOAL_DEBUG", "NCCL_DEBUG_FILE", "SHOAL_DEBUG_FILE"}) unsetenv(name);
+    for (const char* name : {"NCCL_DEBUG", "SHOAL_DEBUG", "NCCL_DEBUG_FILE", "SHOAL_DEBUG_FILE", "NCCL_CONF_FILE", "HOME"})
+      unsetenv(name);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     const int file = open(out.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     dup2(file, STDOUT_FILENO);
@@ -88,10 +92,10 @@ TEST_CASE("log: INFO lines have NCCL's form, on standard output by default") {
   const std::string text = content(folder / "out");
   std::smatch parts;
   REQUIRE(std::regex_match(
-      text, parts, std::regex(R"(SHOAL version 1\n\n\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\] ([^\n]*)\n([^\n]*)\n([^\n]*)\n)")));
-  CHECK(parts[1] == who + "[2] SHOAL WARN warned 1");
-  CHECK(parts[2] == who + "[2] SHOAL INFO informed 2");
-  CHECK(parts[3] == who + "SHOAL INFO of nobody");
+      text, parts, std::regex(R"(SHOAL version 1\n\n\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] ([^\n]*)\n([^\n]*)\n([^\n]*)\n)")));
+  CHECK_THAT(parts[1].str(), Catch::StartsWith(who + "[2] log_test.cpp:") && Catch::EndsWith(" one_of_each NCCL WARN warned 1"));
+  CHECK(parts[2] == who + "[2] NCCL INFO informed 2");
+  CHECK(parts[3] == who + "NCCL INFO of nobody");
 }
 
 TEST_CASE("log: each level shows itself and what is graver") {
@@ -123,7 +127,7 @@ TEST_CASE("log: the file's name knows host, process and percent, and an old file
   const pid_t child = in_child({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_FILE", folder / "a%h-%p%%%x%"}}, folder / "out",
                                [] { shoal::log::info(1, "here"); });
   CHECK(content(folder / "out").empty());
-  CHECK_THAT(content(folder / ("a" + host + "-" + std::to_string(child) + "%%x%")), Catch::EndsWith("[1] SHOAL INFO here\n"));
+  CHECK_THAT(content(folder / ("a" + host + "-" + std::to_string(child) + "%%x%")), Catch::EndsWith("[1] NCCL INFO here\n"));
   in_child({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_FILE", folder / "plain"}}, folder / "out", [] { shoal::log::info(1, "here"); });
   CHECK_THAT(content(folder / "plain"), Catch::EndsWith("here\n") && !Catch::Contains("old"));
 }
@@ -174,10 +178,81 @@ TEST_CASE("log: lines of several threads are never mixed") {
   });
   std::ifstream lines(folder / "all");
   std::map<std::string, int> seen;
-  for (std::string line; std::getline(lines, line);) ++seen[line.substr(line.find("] SHOAL INFO ") - 1)];
+  for (std::string line; std::getline(lines, line);) ++seen[line.substr(line.find("] NCCL INFO ") - 1)];
   CHECK(seen.size() == 4);
   for (int t = 0; t < 4; ++t)
-    CHECK(
-        seen[std::to_string(t) + "] SHOAL INFO " + std::string(100 + static_cast<std::size_t>(t), static_cast<char>('a' + t))] ==
-        200);
+    CHECK(seen[std::to_string(t) + "] NCCL INFO " + std::string(100 + static_cast<std::size_t>(t), static_cast<char>('a' + t))] ==
+          200);
+}
+
+TEST_CASE("log: INFO is of the parts that NCCL_DEBUG_SUBSYS names, warnings of all") {
+  const Folder folder;
+  const auto speak = [] {
+    shoal::log::info(shoal::log::Subsystem::net, 1, "of the net");
+    shoal::log::info(shoal::log::Subsystem::bootstrap, 1, "of the bootstrap");
+    shoal::log::warn(1, "warned");
+  };
+  const auto [subsystems, net, bootstrap] = GENERATE(table<std::string, bool, bool>({{"", false, true},
+                                                                                     {"NET", true, false},
+                                                                                     {"coll,net,unheard_of", true, false},
+                                                                                     {"^NET", false, true},
+                                                                                     {"ALL", true, true},
+                                                                                     {"^ALL", false, false}}));
+  CAPTURE(subsystems);
+  in_child({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", subsystems}}, folder / "out", speak);
+  const std::string text = content(folder / "out");
+  CHECK((text.find("of the net") != std::string::npos) == net);
+  CHECK((text.find("of the bootstrap") != std::string::npos) == bootstrap);
+  CHECK_THAT(text, Catch::Contains("warned"));
+}
+
+TEST_CASE("log: the time stands where the levels say, as the format says") {
+  const Folder folder;
+  in_child({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_TIMESTAMP_LEVELS", "^WARN"}, {"NCCL_DEBUG_TIMESTAMP_FORMAT", "<%Y %3f> "}},
+           folder / "out", [] {
+             shoal::log::info(0, "timed");
+             shoal::log::warn(0, "not timed");
+           });
+  std::smatch parts;
+  const std::string text = content(folder / "out");
+  CHECK(std::regex_match(text, parts, std::regex(R"(<\d{4} \d{3}> [^\n]* timed\n\n([^\n]*)\n)")));
+  CHECK_THAT(parts[1].str(), Catch::StartsWith(short_host() + ":"));
+}
+
+TEST_CASE("log: the banner is rank 0's, from INFO on every process's, and comes once") {
+  const Folder folder;
+  const auto [level, of_zero, of_one] =
+      GENERATE(table<std::string, int, int>({{"", 0, 0}, {"VERSION", 1, 0}, {"WARN", 1, 0}, {"INFO", 1, 1}, {"TRACE", 1, 1}}));
+  CAPTURE(level);
+  const auto lines = [&](int rank) {
+    const std::string out = folder / std::to_string(rank);
+    in_child({{"NCCL_DEBUG", level}}, out, [rank] {
+      shoal::log::banner(rank, "the version");
+      shoal::log::banner(rank, "the version");
+    });
+    const std::string text = content(out);
+    return text.empty() ? 0 : text == "the version\n" ? 1 : -1;
+  };
+  CHECK(lines(0) == of_zero);
+  CHECK(lines(1) == of_one);
+}
+
+TEST_CASE("log: settings may stand in a file, over which the environment wins, and a bad line is a warning with its place") {
+  const Folder folder;
+  std::ofstream(folder / "nccl.conf") << "# ours\nNCCL_DEBUG = INFO\nNCCL_DEBUG_FILE=" << folder / "from_file"
+                                      << "\nnonsense\nNCCL_DEBUG=TRACE\nNCCL_BUFFSIZE=4194304\n";
+  const auto speak = [] {
+    (void)shoal::environment().is_ok();
+    shoal::log::info(0, "informed");
+  };
+  in_child({{"NCCL_CONF_FILE", folder / "nccl.conf"}}, folder / "out", speak);
+  const std::string text = content(folder / "from_file");
+  CHECK_THAT(text, Catch::Contains("NCCL WARN " + (folder / "nccl.conf") + ":4: 'nonsense' is not KEY=VALUE") &&
+                       Catch::Contains("without effect in this library: NCCL_BUFFSIZE\n") && Catch::EndsWith("informed\n"));
+  in_child({{"NCCL_CONF_FILE", folder / "nccl.conf"}, {"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", ""}}, folder / "out", speak);
+  CHECK_THAT(content(folder / "out"), Catch::Contains("'nonsense'") && !Catch::Contains("informed"));
+  in_child({{"NCCL_CONF_FILE", folder / "missing"}, {"NCCL_DEBUG", "WARN"}}, folder / "missed", speak);
+  CHECK_THAT(content(folder / "missed"), Catch::Contains("missing': No such file or directory"));
+  in_child({{"HOME", folder / "home"}}, folder / "nothing", speak);
+  CHECK(content(folder / "nothing").empty());
 }

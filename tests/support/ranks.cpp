@@ -113,7 +113,7 @@ std::string in_child(const Variables& variables, int seconds, const std::functio
 }
 
 std::string as_processes(int world, const Variables& variables, int seconds, const std::function<std::string(const Ranks&)>& body,
-                         const std::vector<int>& may_die) {
+                         const std::vector<int>& may_die, const std::function<void(int)>& before) {
   // Rank 0 makes the id and hands it to the others through a pipe.
   std::array<int, 2> ids{};
   if (pipe(ids.data()) != 0) return "no pipe";
@@ -121,6 +121,8 @@ std::string as_processes(int world, const Variables& variables, int seconds, con
   for (int rank = 0; rank < world; ++rank)
     children.push_back(start(variables, [&, rank]() -> std::string {
       Ranks mine{world, rank, {}};
+      if (rank != 0) close(ids[1]);  // so that the end of rank 0 is the end of the pipe
+      if (before) before(rank);
       if (rank == 0) {
         if (std::string wrong = must(ncclGetUniqueId(&mine.id), "ncclGetUniqueId"); !wrong.empty()) return wrong;
         for (int i = 1; i < world; ++i)
@@ -129,7 +131,7 @@ std::string as_processes(int world, const Variables& variables, int seconds, con
         return "no id arrived";
       }
       close(ids[0]);
-      close(ids[1]);
+      if (rank == 0) close(ids[1]);
       return body(mine);
     }));
   close(ids[0]);

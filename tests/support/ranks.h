@@ -26,9 +26,10 @@ Variables transport_variables(const std::string& transport);
 // Runs `body` once in a forked child with the variables set; its text, or how the child died, or that it took too long.
 std::string in_child(const Variables& variables, int seconds, const std::function<std::string()>& body);
 
-// One process a rank. All ranks' complaints, joined. A rank in `may_die` may end in any way.
+// One process a rank. All ranks' complaints, joined. A rank in `may_die` may end in any way. `before` runs in each rank's process
+// before anything of the library does (rank 0 then makes the id).
 std::string as_processes(int world, const Variables& variables, int seconds, const std::function<std::string(const Ranks&)>& body,
-                         const std::vector<int>& may_die = {});
+                         const std::vector<int>& may_die = {}, const std::function<void(int)>& before = {});
 
 // One thread a rank, all in one forked child.
 std::string as_threads(int world, const Variables& variables, int seconds, const std::function<std::string(const Ranks&)>& body);
