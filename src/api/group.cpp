@@ -63,20 +63,47 @@ Status run_here(Issued& issued, bool beside_compute) {
 // The outcome is kept by the communicator: ncclCommGetAsyncError and every later call tell it.
 void enqueue(Issued issued) {
   device::Stream& stream = *issued.stream;
-  const std::vector<std::shared_ptr<device::Stream>> others = std::move(issued.waiting_streams);
-  for (const auto& other : others) {
-    device::Event before;
-    before.record(*other);
-    before.delay(stream);
-  }
   issued.on.rest();
   stream.enqueue([work = std::make_shared<Issued>(std::move(issued))] {
     work->on.resume();
     (void)run_here(*work, /*beside_compute=*/true);
   });
-  device::Event after;
-  if (!others.empty()) after.record(stream);
-  for (const auto& other : others) after.delay(*other);
+}
+
+// Where one communicator's calls of a group were issued. For the communicator the group is one operation: it begins when every
+// stream has come to it, and every stream goes on when it has ended.
+struct Sources {
+  const comm::Communicator* communicator;
+  std::vector<std::shared_ptr<device::Stream>> streams;
+  bool here;  // on the calling thread, too
+};
+
+std::vector<Sources> sources_of(const std::vector<Issued>& calls) {
+  std::vector<Sources> all;
+  if (std::ranges::all_of(calls, [](const Issued& each) { return each.stream == nullptr; })) return all;
+  for (const Issued& issued : calls) {
+    const comm::Communicator* communicator = &issued.on.communicator();
+    auto found = std::ranges::find(all, communicator, &Sources::communicator);
+    if (found == all.end()) found = all.insert(found, {communicator, {}, false});
+    if (issued.stream == nullptr)
+      found->here = true;
+    else if (std::ranges::find(found->streams, issued.stream) == found->streams.end())
+      found->streams.push_back(issued.stream);
+  }
+  return all;
+}
+
+// None of the streams goes on from here before all have come.
+void meet(const std::vector<std::shared_ptr<device::Stream>>& streams) {
+  if (streams.size() < 2) return;
+  for (std::size_t i = 1; i < streams.size(); ++i) {
+    device::Event come;
+    come.record(*streams[i]);
+    come.delay(*streams[0]);
+  }
+  device::Event all;
+  all.record(*streams[0]);
+  for (std::size_t i = 1; i < streams.size(); ++i) all.delay(*streams[i]);
 }
 
 // All calls of one communicator in their order, all communicators at once.
@@ -130,7 +157,7 @@ class Together final : public engine::Refill {
 };
 
 // The transfers of one communicator in a group run together, after its collectives: one of them alone may wait for what only
-// another one's peer sends. Where they were issued on several streams, they run on the first, and the others wait for them.
+// another one's peer sends. Where they were issued on several streams, they run on the first.
 void merge_transfers(std::vector<Issued>& calls) {
   std::vector<Issued> merged;
   std::vector<Issued> rest;
@@ -146,7 +173,6 @@ void merge_transfers(std::vector<Issued>& calls) {
       continue;
     }
     found->exchange.transfers.push_back(issued.exchange.transfers.front());
-    if (issued.stream != nullptr && issued.stream != found->stream) found->waiting_streams.push_back(std::move(issued.stream));
   }
   for (Issued& each : merged) rest.push_back(std::move(each));
   calls = std::move(rest);
@@ -172,9 +198,15 @@ Status run_calls(std::vector<Issued> calls) {
   if (std::ranges::any_of(calls, [&](const Issued& each) { return each.on.handle().blocking != blocking; }))
     return fail(Code::invalid_argument,
                 "a group holds calls on blocking and on non-blocking communicators: they must be of one kind");
+  const std::vector<Sources> sources = sources_of(calls);
   merge_transfers(calls);
   // Nothing of a group takes a place in the order unless all of it does: it would keep others waiting.
   if (Status s = check_all(calls); !s.is_ok()) return s;
+  std::vector<device::Event> before_here;
+  for (const Sources& each : sources) {
+    meet(each.streams);
+    if (each.here && !each.streams.empty()) before_here.emplace_back().record(*each.streams[0]);
+  }
   std::vector<Issued> here;
   bool in_background = false;
   for (Issued& issued : calls) {
@@ -185,6 +217,8 @@ Status run_calls(std::vector<Issued> calls) {
     else
       here.push_back(std::move(issued));
   }
+  for (const Sources& each : sources) meet(each.streams);
+  for (device::Event& event : before_here) event.synchronize();
   if (here.empty()) return in_background ? Status(Code::in_progress, "in progress") : Status();
   return here.size() == 1 ? run_here(here.front(), false) : Together(std::move(here)).run();
 }

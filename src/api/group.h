@@ -30,11 +30,10 @@ struct Issued {
   Entered on;
   engine::Call call;
   comm::Exchange exchange;
-  const void* late_factor = nullptr;                             // read when the call runs
-  std::shared_ptr<device::Stream> stream;                        // null: the calling thread runs it
-  bool on_worker = false;                                        // of its non-blocking communicator: that is `stream`
-  std::vector<std::shared_ptr<device::Stream>> waiting_streams;  // further ones that it holds up, and that hold it up
-  std::unique_ptr<Sequel> sequel;                                // null: nothing
+  const void* late_factor = nullptr;       // read when the call runs
+  std::shared_ptr<device::Stream> stream;  // null: the calling thread runs it
+  bool on_worker = false;                  // of its non-blocking communicator: that is `stream`
+  std::unique_ptr<Sequel> sequel;          // null: nothing
 };
 
 // Runs it, or keeps it for the end of the group. in_progress for what the worker of a non-blocking communicator runs.
