@@ -213,9 +213,10 @@ SHOAL_NCCL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm));
 SHOAL_NCCL(ncclResult_t, ncclCommAbort, (ncclComm_t comm));
 
-/* New communicators out of the ranks of `comm`, which stays as it is. Every rank calls it; those with the same `color` (0 or more)
- * become one, numbered by `key`, equal keys by their rank in `comm`. With NCCL_SPLIT_NOCOLOR a rank gets NULL. `config` NULL: as
- * that of `comm`. A wrong argument of one rank is an error on all. Works while all ranks live, whatever failed or was revoked. */
+/* New communicators out of the ranks of `comm`, which stays as it is. Every rank calls it; those with the same `color` (0 or
+ * more) become one, numbered by `key`, equal keys by their rank in `comm`. With NCCL_SPLIT_NOCOLOR a rank gets NULL. `config`
+ * NULL: as that of `comm`. A wrong argument of one rank is an error on all. Works while all ranks live, whatever failed or was
+ * revoked. */
 SHOAL_NCCL(ncclResult_t, ncclCommSplit, (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config));
 
 /* A new communicator of all ranks of `comm` but those in the list, which need not live; called by those that stay, with the same
@@ -227,8 +228,8 @@ SHOAL_NCCL(ncclResult_t, ncclCommShrink,
 /* Ends the work of all ranks on the communicator with an error; afterwards it can be split, shrunk, destroyed or aborted. */
 SHOAL_NCCL(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags));
 
-/* The first failure of the communicator, or ncclSuccess; ncclInProgress while a non-blocking one is being made or has work that is
- * unfinished. Cheap, from any thread. */
+/* The first failure of the communicator, or ncclSuccess; ncclInProgress while a non-blocking one is being made or has work that
+ * is unfinished. Cheap, from any thread. */
 SHOAL_NCCL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
 
 SHOAL_NCCL(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count));

@@ -62,9 +62,8 @@ Call all_reduce(std::size_t count, ncclDataType_t type = ncclFloat, ncclRedOp_t 
   return [=](ncclComm_t comm, Memory& m) { return ncclAllReduce(m.in.data(), m.out.data(), count, type, op, comm, nullptr); };
 }
 Call broadcast(std::size_t count, int root) {
-  return [=](ncclComm_t comm, Memory& m) {
-    return ncclBroadcast(m.in.data(), m.out.data(), count, ncclFloat, root, comm, nullptr);
-  };
+  return
+      [=](ncclComm_t comm, Memory& m) { return ncclBroadcast(m.in.data(), m.out.data(), count, ncclFloat, root, comm, nullptr); };
 }
 Call reduce(std::size_t count, int root) {
   return [=](ncclComm_t comm, Memory& m) {
@@ -95,16 +94,19 @@ TEST_CASE("FC-06: one rank makes another call: all ranks are told which, and wha
     std::string usual_text, odd_text;
   };
   const Case cases[] = {
-      {"collective", all_reduce(512), broadcast(512, 0), "all_reduce #1 of 512 float32, sum", "broadcast #1 of 512 float32, root 0"},
+      {"collective", all_reduce(512), broadcast(512, 0), "all_reduce #1 of 512 float32, sum",
+       "broadcast #1 of 512 float32, root 0"},
       {"count", all_reduce(512), all_reduce(128), "all_reduce #1 of 512 float32, sum", "all_reduce #1 of 128 float32, sum"},
       {"count, far apart", all_reduce(200'000), all_reduce(2), "all_reduce #1 of 200000 float32, sum",
        "all_reduce #1 of 2 float32, sum"},
-      {"type", all_reduce(512), all_reduce(512, ncclInt64), "all_reduce #1 of 512 float32, sum", "all_reduce #1 of 512 int64, sum"},
+      {"type", all_reduce(512), all_reduce(512, ncclInt64), "all_reduce #1 of 512 float32, sum",
+       "all_reduce #1 of 512 int64, sum"},
       {"reduction", all_reduce(512), all_reduce(512, ncclFloat, ncclMax), "all_reduce #1 of 512 float32, sum",
        "all_reduce #1 of 512 float32, max"},
       {"root of a broadcast", broadcast(1000, 0), broadcast(1000, 1), "broadcast #1 of 1000 float32, root 0",
        "broadcast #1 of 1000 float32, root 1"},
-      {"root of a reduce", reduce(9, 3), reduce(9, 2), "reduce #1 of 9 float32, sum, root 3", "reduce #1 of 9 float32, sum, root 2"},
+      {"root of a reduce", reduce(9, 3), reduce(9, 2), "reduce #1 of 9 float32, sum, root 3",
+       "reduce #1 of 9 float32, sum, root 2"},
       {"numerics", in_mode(77, shoalFast), in_mode(77, shoalExact), "all_reduce #1 of 77 float32, sum",
        "all_reduce #1 of 77 float32, sum, exact"},
       {"an extra call", then(all_reduce(4), all_gather(16)), then(then(all_reduce(4), all_reduce(4)), all_gather(16)),
@@ -134,12 +136,11 @@ TEST_CASE("FC-06: lengths that all ranks must know alike, and lengths that only 
     INFO(transport);
     CHECK(testing::run_ranks(transport, 4, 60, [](const Ranks& ranks) -> std::string {
             return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
-              const std::vector<std::size_t> counts = ranks.rank == kOdd ? std::vector<std::size_t>{1, 2, 3, 5}
-                                                                         : std::vector<std::size_t>{1, 2, 3, 4};
+              const std::vector<std::size_t> counts =
+                  ranks.rank == kOdd ? std::vector<std::size_t>{1, 2, 3, 5} : std::vector<std::size_t>{1, 2, 3, 4};
               Memory memory;
-              const ncclResult_t result =
-                  shoalAllGatherV(memory.in.data(), counts[static_cast<std::size_t>(ranks.rank)], memory.out.data(),
-                                  counts.data(), nullptr, ncclFloat, comm, nullptr);
+              const ncclResult_t result = shoalAllGatherV(memory.in.data(), counts[static_cast<std::size_t>(ranks.rank)],
+                                                          memory.out.data(), counts.data(), nullptr, ncclFloat, comm, nullptr);
               return expect(outcome(comm, result), ncclInvalidUsage, {"rank 2 (", "made all_gather_v #1", "ranks 0, 1, 3 made"});
             });
           }) == "");
@@ -222,8 +223,7 @@ TEST_CASE("FC-34: who is missing is said alike on all ranks that wait") {
     CHECK(testing::as_processes(4, testing::transport_variables(transport), 60, [](const Ranks& ranks) -> std::string {
             return nine_of_ten(ranks, {2},
                                {"rank 2 (", "left the communicator after 9 collectives", "all_reduce #10 of 100 float32, sum"},
-                               ncclInvalidUsage,
-                               [](ncclComm_t comm) { return testing::must(ncclCommDestroy(comm), "destroy"); });
+                               ncclInvalidUsage, [](ncclComm_t comm) { return testing::must(ncclCommDestroy(comm), "destroy"); });
           }) == "");
   }
 }
