@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 // How often a waiter looks beyond its links: at the health of the link it waits for, at the clock.
 constexpr auto kLookEvery = 50ms;
 // What is found here may be the fault of a third rank: the control plane is given this long to say whose. Longer than the root
-// gives the ranks to answer.
-constexpr auto kVerdictTime = 1500ms;
+// gives the ranks to answer, and on a busy machine the root has its own delays.
+constexpr auto kVerdictTime = 2500ms;
 // When a call that does not move first asks whether another rank makes another call, and how rarely it does at last.
 constexpr std::chrono::nanoseconds kFirstAlarm = 1s, kRarestAlarm = 30s;
 

@@ -87,6 +87,8 @@ Call then(Call first, Call second) {
 
 }  // namespace
 
+// When ranks are asked, some may not have come to the call yet: then the text says so, and of two camps of one rank each the
+// lower one is taken to be right.
 TEST_CASE("FC-06: one rank makes another call: all ranks are told which, and what each side called") {
   struct Case {
     const char* what;
@@ -121,8 +123,8 @@ TEST_CASE("FC-06: one rank makes another call: all ranks are told which, and wha
               return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
                 Memory memory;
                 const ncclResult_t result = (ranks.rank == kOdd ? one.odd : one.usual)(comm, memory);
-                std::string wrong = expect(outcome(comm, result), ncclInvalidUsage,
-                                           {"rank 2 (", "made " + one.odd_text, "ranks 0, 1, 3 made " + one.usual_text});
+                std::string wrong =
+                    expect(outcome(comm, result), ncclInvalidUsage, {"rank 2", "made " + one.odd_text, "made " + one.usual_text});
                 if (!wrong.empty()) return wrong;
                 const ncclResult_t later = all_reduce(1)(comm, memory);
                 return later == ncclInvalidUsage ? "" : "a later call was not refused";
@@ -141,7 +143,7 @@ TEST_CASE("FC-06: lengths that all ranks must know alike, and lengths that only 
               Memory memory;
               const ncclResult_t result = shoalAllGatherV(memory.in.data(), counts[static_cast<std::size_t>(ranks.rank)],
                                                           memory.out.data(), counts.data(), nullptr, ncclFloat, comm, nullptr);
-              return expect(outcome(comm, result), ncclInvalidUsage, {"rank 2 (", "made all_gather_v #1", "ranks 0, 1, 3 made"});
+              return expect(outcome(comm, result), ncclInvalidUsage, {"rank 2", "made all_gather_v #1", "lengths "});
             });
           }) == "");
     CHECK(testing::run_ranks(transport, 3, 60, [](const Ranks& ranks) -> std::string {
