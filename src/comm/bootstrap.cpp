@@ -28,7 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kRefusals = 3s;    // the maker of an id listens before anyone has the id: who refuses for so long is gone
-constexpr auto kExcuseTime = 1s;  // to reach the root with an excuse
 constexpr auto kAnswerTime = 2s;  // for the root's words about who is missing
 constexpr auto kDeclineTime = 3s;
 constexpr auto kPortTime = 5s;  // for the port of NCCL_COMM_ID to become free

@@ -2,10 +2,23 @@
 #include "comm/flight_recorder.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
 
 namespace shoal::comm {
+namespace {
+
+// How an operation stands, and its algorithm's place in the table, in one word.
+std::uint64_t outcome(Operation::State state, std::int16_t algorithm) {
+  return static_cast<std::uint64_t>(state) << 32 | static_cast<std::uint32_t>(algorithm + 1);
+}
+std::int16_t algorithm_of(std::uint64_t outcome) {
+  return static_cast<std::int16_t>(static_cast<std::int32_t>(outcome & 0xffffffff) - 1);
+}
+
+}  // namespace
 
 std::string_view name_of(Operation::State state) {
   switch (state) {
@@ -32,64 +45,72 @@ std::string describe(const Operation& operation) {
   return text;
 }
 
-void FlightRecorder::issue(const Operation& operation) {
-  Slot& to = slot(operation.ticket);
-  to.ticket.store(0, std::memory_order_relaxed);
-  const auto release = std::memory_order_release;
-  to.sequence.store(operation.sequence, release);
-  to.what.store(static_cast<std::uint64_t>(operation.collective) | static_cast<std::uint64_t>(operation.type) << 8 |
-                    static_cast<std::uint64_t>(operation.op) << 16 | static_cast<std::uint64_t>(operation.numerics) << 24 |
-                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 32,
-                release);
-  to.count.store(operation.count, release);
-  to.lengths.store(operation.lengths, release);
-  to.started.store(0, release);
-  to.ended.store(0, release);
-  to.algorithm.store(0, release);
-  to.state.store(static_cast<std::uint32_t>(Operation::State::issued), release);
-  to.ticket.store(operation.ticket, release);
-  last_.store(operation.ticket, release);
+FlightRecorder::FlightRecorder() {
+  void* const memory = mmap(nullptr, kKept * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  slots_.reset(static_cast<Slot*>(memory));
 }
 
+void FlightRecorder::Unmap::operator()(Slot* slots) const { (void)munmap(slots, kKept * sizeof(Slot)); }
+
+void FlightRecorder::issue(const Operation& operation) {
+  const std::uint64_t ticket = operation.ticket;
+  const auto release = std::memory_order_release;
+  word(ticket, kTicket).store(0, std::memory_order_relaxed);
+  word(ticket, kSequence).store(operation.sequence, release);
+  word(ticket, kWhat)
+      .store(static_cast<std::uint64_t>(operation.collective) | static_cast<std::uint64_t>(operation.type) << 8 |
+                 static_cast<std::uint64_t>(operation.op) << 16 | static_cast<std::uint64_t>(operation.numerics) << 24 |
+                 static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 32,
+             release);
+  word(ticket, kCount).store(operation.count, release);
+  word(ticket, kLengths).store(operation.lengths, release);
+  word(ticket, kStarted).store(0, release);
+  word(ticket, kEnded).store(0, release);
+  word(ticket, kOutcome).store(outcome(Operation::State::issued, -1), release);
+  word(ticket, kTicket).store(ticket, release);
+  last_.store(ticket, release);
+}
+
+// Where a thousand others were issued meanwhile, the slot is no longer this one's.
+bool FlightRecorder::keeps(std::uint64_t ticket) const { return word(ticket, kTicket).load(std::memory_order_relaxed) == ticket; }
+
 void FlightRecorder::start(std::uint64_t ticket) {
-  Slot& to = slot(ticket);
-  if (to.ticket.load(std::memory_order_relaxed) != ticket) return;  // a thousand others were issued meanwhile
-  to.started.store(ticks_now(), std::memory_order_release);
-  to.state.store(static_cast<std::uint32_t>(Operation::State::running), std::memory_order_release);
+  if (!keeps(ticket)) return;
+  word(ticket, kStarted).store(ticks_now(), std::memory_order_release);
+  word(ticket, kOutcome).store(outcome(Operation::State::running, -1), std::memory_order_release);
 }
 
 void FlightRecorder::choose(std::uint64_t ticket, std::int16_t algorithm) {
-  Slot& to = slot(ticket);
-  if (to.ticket.load(std::memory_order_relaxed) == ticket)
-    to.algorithm.store(static_cast<std::uint32_t>(algorithm + 1), std::memory_order_relaxed);
+  if (keeps(ticket)) word(ticket, kOutcome).store(outcome(Operation::State::running, algorithm), std::memory_order_release);
 }
 
 void FlightRecorder::end(std::uint64_t ticket, bool ok, bool timed) {
-  Slot& to = slot(ticket);
-  if (to.ticket.load(std::memory_order_relaxed) != ticket) return;
-  if (timed || !ok) to.ended.store(ticks_now(), std::memory_order_release);
-  to.state.store(static_cast<std::uint32_t>(ok ? Operation::State::done : Operation::State::failed), std::memory_order_release);
+  if (!keeps(ticket)) return;
+  if (timed || !ok) word(ticket, kEnded).store(ticks_now(), std::memory_order_release);
+  const std::int16_t algorithm = algorithm_of(word(ticket, kOutcome).load(std::memory_order_relaxed));
+  word(ticket, kOutcome)
+      .store(outcome(ok ? Operation::State::done : Operation::State::failed, algorithm), std::memory_order_release);
 }
 
 std::optional<Operation> FlightRecorder::find(std::uint64_t ticket) const {
-  if (ticket == 0) return std::nullopt;
-  const Slot& from = (*slots_)[ticket % kKept];
   const auto acquire = std::memory_order_acquire;
-  if (from.ticket.load(acquire) != ticket) return std::nullopt;
-  Operation found{.ticket = ticket, .sequence = from.sequence.load(acquire)};
-  const std::uint64_t what = from.what.load(acquire);
+  if (ticket == 0 || word(ticket, kTicket).load(acquire) != ticket) return std::nullopt;
+  Operation found{.ticket = ticket, .sequence = word(ticket, kSequence).load(acquire)};
+  const std::uint64_t what = word(ticket, kWhat).load(acquire);
   found.collective = static_cast<plan::Collective>(what & 0xff);
   found.type = static_cast<DataType>(what >> 8 & 0xff);
   found.op = static_cast<ReduceOp>(what >> 16 & 0xff);
   found.numerics = static_cast<engine::Numerics>(what >> 24 & 0xff);
   found.root = static_cast<std::int32_t>(what >> 32);
-  found.count = from.count.load(acquire);
-  found.lengths = from.lengths.load(acquire);
-  found.started = from.started.load(acquire);
-  found.ended = from.ended.load(acquire);
-  found.algorithm = static_cast<std::int16_t>(static_cast<std::int32_t>(from.algorithm.load(acquire)) - 1);
-  found.state = static_cast<Operation::State>(from.state.load(acquire));
-  if (from.ticket.load(std::memory_order_relaxed) != ticket) return std::nullopt;  // it was rewritten meanwhile
+  found.count = word(ticket, kCount).load(acquire);
+  found.lengths = word(ticket, kLengths).load(acquire);
+  found.started = word(ticket, kStarted).load(acquire);
+  found.ended = word(ticket, kEnded).load(acquire);
+  const std::uint64_t ending = word(ticket, kOutcome).load(acquire);
+  found.algorithm = algorithm_of(ending);
+  found.state = static_cast<Operation::State>(ending >> 32);
+  if (!keeps(ticket)) return std::nullopt;  // it was rewritten meanwhile
   return found;
 }
 

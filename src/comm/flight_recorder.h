@@ -4,7 +4,6 @@
 // reads at any time.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -46,7 +45,8 @@ class FlightRecorder {
  public:
   static constexpr std::size_t kKept = 1024;
 
-  FlightRecorder() : slots_(std::make_unique<std::array<Slot, kKept>>()) {}
+  // std::bad_alloc if there is no memory.
+  FlightRecorder();
 
   // A call, or a group's transfers, took its place in the order.
   void issue(const Operation& operation);
@@ -62,24 +62,24 @@ class FlightRecorder {
   std::uint64_t last_ticket() const { return last_.load(std::memory_order_acquire); }
 
  private:
-  // One cache line. `ticket` is 0 while the rest is rewritten; the other words are released, so that whoever sees a new one also
-  // sees that 0.
+  // One cache line of words that are only touched as atomics. The ticket is 0 while the rest is rewritten; the other words are
+  // released, so that whoever sees a new one also sees that 0.
+  enum Word : std::size_t { kTicket, kSequence, kWhat, kCount, kLengths, kStarted, kEnded, kOutcome, kWords };
   struct alignas(64) Slot {
-    std::atomic<std::uint64_t> ticket{0};
-    std::atomic<std::uint64_t> sequence{0};
-    std::atomic<std::uint64_t> what{0};  // collective, type, op, numerics, root
-    std::atomic<std::uint64_t> count{0};
-    std::atomic<std::uint64_t> lengths{0};
-    std::atomic<std::uint64_t> started{0};
-    std::atomic<std::uint64_t> ended{0};
-    std::atomic<std::uint32_t> algorithm{0};  // + 1
-    std::atomic<std::uint32_t> state{0};
+    std::uint64_t words[kWords];
   };
   static_assert(sizeof(Slot) == 64);
+  struct Unmap {
+    void operator()(Slot* slots) const;
+  };
 
-  Slot& slot(std::uint64_t ticket) { return (*slots_)[ticket % kKept]; }
+  bool keeps(std::uint64_t ticket) const;
+  std::atomic_ref<std::uint64_t> word(std::uint64_t ticket, Word which) const {
+    return std::atomic_ref(slots_.get()[ticket % kKept].words[which]);
+  }
 
-  std::unique_ptr<std::array<Slot, kKept>> slots_;
+  // Pages of their own, which cost nothing until they are written, and go back as a whole.
+  std::unique_ptr<Slot[], Unmap> slots_;
   std::atomic<std::uint64_t> last_{0};
 };
 

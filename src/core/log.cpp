@@ -185,7 +185,7 @@ bool enabled(Level level) { return level <= settings().level; }
 
 bool enabled(Level level, Subsystem part) { return enabled(level) && (settings().subsystems >> static_cast<int>(part) & 1) != 0; }
 
-void write(Level level, int rank, std::string_view text, std::source_location where) {
+void write(Level level, int rank, std::string_view text, Place where) {
   Logger& own = this_process();
   const std::string about = rank < 0 ? std::string() : fmt::format("[{}] ", rank);
   const std::string who = fmt::format("{}{}:{}:{} {}", time_of(level), own.host, own.pid, gettid(), about);
@@ -193,8 +193,8 @@ void write(Level level, int rank, std::string_view text, std::source_location wh
     case Level::none: return;
     case Level::version: return own.logger.info("{}\n", text);
     case Level::warn:
-      return own.logger.warn("\n{}{}:{} {} NCCL WARN {}\n", who, file_name(where.file_name()), where.line(),
-                             short_name(where.function_name()), text);
+      return own.logger.warn("\n{}{}:{} {} NCCL WARN {}\n", who, file_name(where.file), where.line,
+                             short_name(where.function), text);
     case Level::info: return own.logger.info("{}NCCL INFO {}\n", who, text);
     case Level::trace: return own.logger.trace("{}NCCL TRACE {}\n", who, text);
   }

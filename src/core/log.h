@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <source_location>
 #include <string_view>
 #include <type_traits>
 
@@ -16,10 +15,21 @@ namespace shoal::log {
 
 enum class Level : int { none = 0, version = 1, warn = 2, info = 3, trace = 4 };
 
+// Where a line of the source is. (std::source_location would say the same; Clang 14 does not have it.)
+struct Place {
+  const char* file = "";
+  unsigned line = 0;
+  const char* function = "";
+  static constexpr Place here(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+                              const char* function = __builtin_FUNCTION()) {
+    return {file, line, function};
+  }
+};
+
 bool enabled(Level level);
 bool enabled(Level level, Subsystem part);
 // `rank` -1: not about one rank. `where` is shown in warnings.
-void write(Level level, int rank, std::string_view text, std::source_location where = std::source_location::current());
+void write(Level level, int rank, std::string_view text, Place where = Place::here());
 
 // Once a process: the version, where NCCL_DEBUG asks: of rank 0, or of every rank from INFO on.
 void banner(int rank, std::string_view version);
@@ -28,9 +38,9 @@ void banner(int rank, std::string_view version);
 template <typename... Args>
 struct Located {
   template <typename Text>
-  consteval Located(const Text& text, std::source_location at = std::source_location::current()) : format(text), where(at) {}
+  consteval Located(const Text& text, Place at = Place::here()) : format(text), where(at) {}
   fmt::format_string<Args...> format;
-  std::source_location where;
+  Place where;
 };
 
 template <typename... Args>
