@@ -72,14 +72,22 @@ class Watcher {
   void look_again() { ring(event_.get()); }
 
  private:
+  // One thread's work. Also held by the watcher, so that in a forked child, which has no such thread, nothing of it is lost.
+  struct Shift {
+    std::atomic<bool> ending{false};
+    // The thread's own.
+    std::vector<Watched*> served;
+    std::vector<pollfd> polled;
+  };
+
   Status start() {
     if (thread_.joinable()) return {};
     if (!event_.is_open()) event_ = link::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!event_.is_open()) return fail(Code::system_error, "eventfd: {}", errno_text(errno));
     try {
       const SignalsBlocked blocked;
-      ending_ = std::make_shared<std::atomic<bool>>(false);
-      thread_ = std::thread([this, ending = ending_] { run(*ending); });
+      shift_ = std::make_shared<Shift>();
+      thread_ = std::thread([this, shift = shift_] { run(*shift); });
     } catch (const std::system_error& error) {
       return fail(Code::system_error, "starting the thread that watches the control planes: {}", error.what());
     }
@@ -90,21 +98,19 @@ class Watcher {
   // What is returned ends by itself.
   std::thread stop_thread() {
     signal_event.store(-1);
-    ending_->store(true);
+    shift_->ending.store(true);
     ring(event_.get());
     return std::move(thread_);
   }
 
-  void run(const std::atomic<bool>& ending) {
+  void run(Shift& shift) {
     (void)pthread_setname_np(pthread_self(), "shoal-watch");
-    std::vector<Watched*> served;
-    std::vector<pollfd> polled;
-    while (!ending.load()) {
-      collect(served, polled);
-      (void)poll(polled.data(), polled.size(), -1);
+    while (!shift.ending.load()) {
+      collect(shift.served, shift.polled);
+      (void)poll(shift.polled.data(), shift.polled.size(), -1);
       std::uint64_t rung = 0;
-      if (polled.front().revents != 0 && !ending.load()) (void)!read(event_.get(), &rung, sizeof rung);
-      serve(served, polled);
+      if (shift.polled.front().revents != 0 && !shift.ending.load()) (void)!read(event_.get(), &rung, sizeof rung);
+      serve(shift.served, shift.polled);
     }
   }
 
@@ -130,11 +136,11 @@ class Watcher {
     }
   }
 
-  std::mutex mutex_;                           // also held while somebody is served
-  link::Descriptor event_;                     // opened once, under mutex_
-  std::vector<Watched*> watched_;              // under mutex_
-  std::thread thread_;                         // there while somebody is watched; under mutex_
-  std::shared_ptr<std::atomic<bool>> ending_;  // of that thread; under mutex_
+  std::mutex mutex_;               // also held while somebody is served
+  link::Descriptor event_;         // opened once, under mutex_
+  std::vector<Watched*> watched_;  // under mutex_
+  std::thread thread_;             // there while somebody is watched; under mutex_
+  std::shared_ptr<Shift> shift_;   // of that thread; under mutex_
 };
 
 PerProcess<Watcher>& watchers() {

@@ -193,8 +193,8 @@ void write(Level level, int rank, std::string_view text, Place where) {
     case Level::none: return;
     case Level::version: return own.logger.info("{}\n", text);
     case Level::warn:
-      return own.logger.warn("\n{}{}:{} {} NCCL WARN {}\n", who, file_name(where.file), where.line,
-                             short_name(where.function), text);
+      return own.logger.warn("\n{}{}:{} {} NCCL WARN {}\n", who, file_name(where.file), where.line, short_name(where.function),
+                             text);
     case Level::info: return own.logger.info("{}NCCL INFO {}\n", who, text);
     case Level::trace: return own.logger.trace("{}NCCL TRACE {}\n", who, text);
   }
