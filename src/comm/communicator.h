@@ -36,6 +36,9 @@ struct Exchange {
   std::uint64_t ticket = 0;
 };
 
+// An operation in words and in time since the epoch.
+DumpedOperation told(const Operation& operation, const TickScale& clock);
+
 class Communicator final : private engine::Watch, public engine::Refill {
  public:
   // Collective: returns when all ranks are in. `ids`: at least one, the same on all ranks; each process that made one serves a

@@ -52,8 +52,6 @@ UniqueId id_of_child(const Placement& placement, std::int32_t colour, const link
   return id;
 }
 
-Notice to_notice(const Status& why) { return {why.code(), why.culprit() ? why.culprit()->value : -1, std::string(why.text())}; }
-
 void wait(std::vector<pollfd>& polled, const Deadline& deadline) {
   (void)poll(polled.data(), polled.size(), deadline.poll_ms(kLook));
 }

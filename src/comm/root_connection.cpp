@@ -13,12 +13,12 @@ namespace {
 
 constexpr int kByeTime_ms = 100;  // a "bye" that finds the socket full waits at most so long
 
+}  // namespace
+
 Notice to_notice(const Status& why) {
   const Code code = why.is_ok() || why.code() == Code::in_progress ? Code::internal_error : why.code();
   return {code, why.culprit() ? why.culprit()->value : -1, std::string(why.text())};
 }
-
-}  // namespace
 
 Status to_status(const Notice& notice) {
   return {notice.code, notice.text, notice.culprit >= 0 ? std::optional(Rank{notice.culprit}) : std::nullopt};

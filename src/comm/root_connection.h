@@ -58,6 +58,8 @@ class RootConnection final : public Control, private Watched {
   std::atomic<bool> has_failed_{false};  // failure_ is set; pairs with mutex_
 };
 
+// What a failure is on its way to others. A success, or something in progress, is none: internal_error.
+Notice to_notice(const Status& why);
 // What a notice is for the rank that gets it.
 Status to_status(const Notice& notice);
 
