@@ -37,6 +37,12 @@ std::string all_reduce_once(ncclComm_t comm, const Ranks& who, std::size_t count
 // Init, one all-reduce, destroy.
 std::string one_round(IdBoard& board, const Ranks& who, int round, std::size_t count = 1000);
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 // What this process holds.
 struct Holdings {
   int descriptors = 0;
@@ -48,7 +54,7 @@ Holdings holdings();
 // Waits, boundedly, until descriptors, threads and mappings have stopped to shrink: services of earlier communicators end by
 // themselves. What is held then.
 Holdings settled();
-// "", or what has grown; of resident memory by more than `nothing_kb`.
+// "", or what has grown; of resident memory by more than `nothing_kb`. Under a sanitizer descriptors and threads alone count.
 std::string grown(const Holdings& before, const Holdings& now, long nothing_kb = 1024);
 
 }  // namespace testing
