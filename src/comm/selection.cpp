@@ -160,7 +160,7 @@ void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, By
   const plan::Plan& first = plans.front();
   Status why;
   bool priced = false;
-  for (const std::size_t divisor : {1, 4, 16}) {
+  for (const std::size_t divisor : {std::size_t{1}, std::size_t{4}, std::size_t{16}}) {
     const Bytes slice{settings_.tuning.slice.value / divisor};
     if (divisor > 1 && (!first.pipelined || settings_.slice_is_given || slice.value < 1024)) break;
     const Result<double> time = time_of(plans, cluster_, bytes, element_bytes, slice);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A caller's ncclConfig_t of any version: the first bytes are its `size`, as many bytes (4 KiB at most) are its memory and no more,
-// so that a read beyond them is found. The answer is invalid_argument, or a configuration within its bounds.
+// A caller's ncclConfig_t of any version: the first bytes are its `size`, as many bytes (4 KiB at most) are its memory and no
+// more, so that a read beyond them is found. The answer is invalid_argument, or a configuration within its bounds.
 #include <nccl.h>
 
 #include <algorithm>
@@ -53,6 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const ncclConfig_t& config = *read;
   require(within(config.blocking, 0, 1) && within(config.splitShare, 0, 1) && within(config.shrinkShare, 0, 1) &&
           within(config.cgaClusterSize, 0, 8) && within(config.CTAPolicy, 0, 3));
-  if (config.minCTAs != NCCL_CONFIG_UNDEF_INT && config.maxCTAs != NCCL_CONFIG_UNDEF_INT) require(config.minCTAs <= config.maxCTAs);
+  if (config.minCTAs != NCCL_CONFIG_UNDEF_INT && config.maxCTAs != NCCL_CONFIG_UNDEF_INT)
+    require(config.minCTAs <= config.maxCTAs);
   return 0;
 }
