@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   // The struct is eight-byte aligned at its caller, as it is on the heap.
   shoal::Result<ncclConfig_t> read = shoal::api::read_config(reinterpret_cast<const ncclConfig_t*>(memory.data()));
   if (!read.is_ok()) {
-    require(read.status().code() == shoal::Code::invalid_argument && !read.status().message().empty());
+    require(read.status().code() == shoal::Code::invalid_argument && !read.status().text().empty());
     return 0;
   }
   const ncclConfig_t& config = *read;
