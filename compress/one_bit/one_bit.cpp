@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels work on 32 rows (a word's) of 16 columns, which is a cache line of each row, whatever the width of a vector is.
+// Kernels work on 8 rows of 16 columns, which is a cache line of each row, whatever the width of a vector is; along the columns
+// first, because a memory page often ends with the row, and more pages at a time are more than a processor can foresee.
 #include "compress/one_bit/one_bit.h"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ using Tag = hn::CappedTag<float, kLanes>;
 using Words = hn::RebindToUnsigned<Tag>;
 constexpr std::size_t kVector = hn::MaxLanes(Tag());  // lanes of a register
 constexpr std::size_t kParts = kLanes / kVector;
+constexpr std::size_t kRowsAtOnce = 8;
 constexpr std::size_t kAhead = 4 * kLanes;  // elements of a row that are fetched before they are needed: 4 cache lines
 
 template <bool kResidual>
@@ -36,7 +38,7 @@ HWY_INLINE hn::Vec<Tag> meant(const Group& group, std::size_t at) {
 }
 
 template <bool kResidual>
-HWY_INLINE void encode16(const Group& group, std::size_t column, Sums& sums) {
+HWY_INLINE void encode16(const Group& group, std::size_t first, std::size_t column, Sums& sums) {
   const Tag d;
   const Words w;
   hn::Vec<Tag> upper[kParts], lower[kParts];
@@ -45,8 +47,9 @@ HWY_INLINE void encode16(const Group& group, std::size_t column, Sums& sums) {
     upper[part] = lower[part] = hn::Zero(d);
     bits[part] = hn::Zero(w);
   }
-  auto bit = hn::Set(w, 1);
-  for (std::size_t row = 0; row < group.rows; ++row) {
+  const std::size_t end = HWY_MIN(group.rows, first + kRowsAtOnce);
+  auto bit = hn::Set(w, std::uint32_t{1} << first);
+  for (std::size_t row = first; row < end; ++row) {
     const std::size_t at = row * group.stride + column;
     hwy::Prefetch(group.input + at + kAhead);
     if constexpr (kResidual) hwy::Prefetch(group.residual + at + kAhead);
@@ -64,7 +67,7 @@ HWY_INLINE void encode16(const Group& group, std::size_t column, Sums& sums) {
     hn::StoreU(hn::Add(hn::LoadU(d, sums.upper + at), upper[part]), d, sums.upper + at);
     hn::StoreU(hn::Add(hn::LoadU(d, sums.lower + at), lower[part]), d, sums.lower + at);
     hn::StoreU(hn::Add(hn::LoadU(w, sums.ones + at), hn::PopulationCount(bits[part])), w, sums.ones + at);
-    hn::StoreU(bits[part], w, sums.words + at);
+    hn::StoreU(first == 0 ? bits[part] : hn::Or(hn::LoadU(w, sums.words + at), bits[part]), w, sums.words + at);
   }
 }
 
@@ -75,10 +78,12 @@ HWY_INLINE hn::Vec<Tag> decoded(const Means& means, std::size_t column, hn::Vec<
 }
 
 template <bool kAdd>
-HWY_INLINE void decode16(const Means& means, std::size_t column, std::size_t rows, std::size_t stride, float* out) {
+HWY_INLINE void decode16(const Means& means, std::size_t first, std::size_t column, std::size_t rows, std::size_t stride,
+                         float* out) {
   const Tag d;
-  auto bit = hn::Set(Words(), 1);
-  for (std::size_t row = 0; row < rows; ++row) {
+  const std::size_t end = HWY_MIN(rows, first + kRowsAtOnce);
+  auto bit = hn::Set(Words(), std::uint32_t{1} << first);
+  for (std::size_t row = first; row < end; ++row) {
     for (std::size_t part = 0; part < kParts; ++part) {
       float* to = out + row * stride + column + part * kVector;
       auto v = decoded(means, column + part * kVector, bit);
@@ -89,10 +94,11 @@ HWY_INLINE void decode16(const Means& means, std::size_t column, std::size_t row
   }
 }
 
-HWY_INLINE void keep16(const Group& group, std::size_t column, const Means& means, float* residual) {
+HWY_INLINE void keep16(const Group& group, std::size_t first, std::size_t column, const Means& means, float* residual) {
   const Tag d;
-  auto bit = hn::Set(Words(), 1);
-  for (std::size_t row = 0; row < group.rows; ++row) {
+  const std::size_t end = HWY_MIN(group.rows, first + kRowsAtOnce);
+  auto bit = hn::Set(Words(), std::uint32_t{1} << first);
+  for (std::size_t row = first; row < end; ++row) {
     const std::size_t at = row * group.stride + column;
     hwy::Prefetch(group.input + at + kAhead);
     hwy::Prefetch(residual + at + kAhead);
@@ -108,23 +114,26 @@ HWY_INLINE void keep16(const Group& group, std::size_t column, const Means& mean
 }
 
 void encode_group(const Group& group, std::size_t width, Sums& sums) {
-  for (std::size_t column = 0; column < width; column += kLanes)
-    if (group.residual == nullptr)
-      encode16<false>(group, column, sums);
-    else
-      encode16<true>(group, column, sums);
+  for (std::size_t first = 0; first < group.rows; first += kRowsAtOnce)
+    for (std::size_t column = 0; column < width; column += kLanes)
+      if (group.residual == nullptr)
+        encode16<false>(group, first, column, sums);
+      else
+        encode16<true>(group, first, column, sums);
 }
 
 void decode_group(const Means& means, std::size_t rows, std::size_t width, std::size_t stride, bool add, float* out) {
-  for (std::size_t column = 0; column < width; column += kLanes)
-    if (add)
-      decode16<true>(means, column, rows, stride, out);
-    else
-      decode16<false>(means, column, rows, stride, out);
+  for (std::size_t first = 0; first < rows; first += kRowsAtOnce)
+    for (std::size_t column = 0; column < width; column += kLanes)
+      if (add)
+        decode16<true>(means, first, column, rows, stride, out);
+      else
+        decode16<false>(means, first, column, rows, stride, out);
 }
 
 void keep_group(const Group& group, std::size_t width, const Means& means, float* residual) {
-  for (std::size_t column = 0; column < width; column += kLanes) keep16(group, column, means, residual);
+  for (std::size_t first = 0; first < group.rows; first += kRowsAtOnce)
+    for (std::size_t column = 0; column < width; column += kLanes) keep16(group, first, column, means, residual);
 }
 
 }  // namespace shoal::compress::one_bit::HWY_NAMESPACE
