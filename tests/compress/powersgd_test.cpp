@@ -267,6 +267,14 @@ TEST_CASE("powersgd: values whose squares overflow or vanish in float32 are no s
   }
 }
 
+TEST_CASE("powersgd: finite values whose factor overflows are summed as they are") {
+  constexpr std::size_t kRows = 20, kColumns = 24;
+  const std::vector<float> large(kRows * kColumns, 3e38F);
+  const auto ranks = make_ranks("powersgd", "", {kRows * kColumns, kRows}, 1);
+  REQUIRE(all_reduce(ranks, {large}).outputs[0] == large);
+  REQUIRE(ranks[0]->report().dense);
+}
+
 TEST_CASE("powersgd: a state that is saved and loaded goes on bit for bit; one of another shape is refused and changes nothing") {
   constexpr std::size_t kRows = 16, kColumns = 32, kElements = kRows * kColumns;
   const auto first = make_ranks("powersgd", "rank=2,start=1", {kElements, kRows}, 2);

@@ -152,6 +152,14 @@ TEST_CASE("terngrad: clips each rank's tensor at its own root mean squares, and 
   REQUIRE(outcome.outputs[0][7] <= 2 * s * 1.0001F);
   const Outcome constant = all_reduce(ranks, {flat, flat});
   REQUIRE(constant.outputs[0] == std::vector<float>(kElements, 2));
+
+  // Another rank's larger scale does not undo the clipping: the spike counts as s, not as 1000.
+  for (float& x : flat) x = 200;
+  double mean = 0;
+  constexpr int kDraws = 2000;
+  for (int draw = 0; draw < kDraws; ++draw)
+    mean += static_cast<double>(all_reduce(ranks, {spike, flat}, false, false).outputs[0][7] - 200) / kDraws;
+  REQUIRE(std::abs(mean - static_cast<double>(s)) < 4 * std::sqrt(static_cast<double>(200 * s - s * s) / kDraws));
 }
 
 TEST_CASE("terngrad: zeros stay zeros, subnormal numbers stay finite") {
