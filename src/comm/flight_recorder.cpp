@@ -41,7 +41,9 @@ std::string describe(const Operation& operation) {
                     .numerics = operation.numerics,
                     .sequence = operation.sequence};
   std::string text = engine::describe(call);
-  if (operation.details != 0) text += fmt::format(", details {:016x}", operation.details);
+  if (operation.details != 0)
+    text += fmt::format(", {} {:016x}", operation.collective == plan::Collective::all_gather_v ? "lengths" : "compressed",
+                        operation.details);
   return text;
 }
 
