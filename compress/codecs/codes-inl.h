@@ -47,7 +47,7 @@ HWY_INLINE void for_each_unpacked(const std::byte* from, const Take& take) {
   for (std::size_t i = 0; i < kRow; i += kCodes) {
     const auto word = hn::Set(d, read<std::uint32_t>(from + i * kBits / 8));
     for (std::size_t k = 0; k < kCodes; k += kLanes) {
-      const auto first_bit = hn::ShiftLeft<std::bit_width(kBits) - 1>(hn::Iota(d, static_cast<std::uint32_t>(k)));
+      const auto first_bit = hn::ShiftLeft<std::bit_width(kBits) - 1>(counted_from(k));
       take(hn::Shl(word, hn::Sub(hn::Set(d, 32 - kBits), first_bit)), i + k);
     }
   }

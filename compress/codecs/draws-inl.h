@@ -39,7 +39,7 @@ class Draws {
   // folding, with the constants of a 32-bit mix of little bias (Wellons, "hash-prospector"), and one half of the key before each.
   HWY_INLINE VFloats at(std::size_t i) const {
     const Words d;
-    auto x = hn::Add(hn::Iota(d, static_cast<std::uint32_t>(i)), hn::Set(d, first_));
+    auto x = hn::Add(counted_from(i), hn::Set(d, first_));
     x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(d, 0x7FEB352D));
     x = hn::Xor(x, hn::Set(d, second_));
     x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(d, 0x846CA68B));

@@ -37,6 +37,11 @@ constexpr std::uint32_t kInfinity = 0x7F800000;
 
 HWY_INLINE std::size_t whole_rows(std::size_t n) { return (n + kRow - 1) / kRow * kRow; }
 
+// first, first + 1, ... (Highway's Iota of a variable goes by way of memory.)
+HWY_INLINE VWords counted_from(std::size_t first) {
+  return hn::Add(hn::Iota(Words(), 0), hn::Set(Words(), static_cast<std::uint32_t>(first)));
+}
+
 HWY_INLINE VFloats load(const float* from) { return hn::LoadU(Floats(), from); }
 
 template <class T>
