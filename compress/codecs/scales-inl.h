@@ -37,33 +37,28 @@ struct LongScale {
   static HWY_INLINE float load(const std::byte* from) { return read<float>(from); }
 };
 
-// max|x| / kLargest, rounded to nearest. It is at most 1/257 too small, by which kLargest is not yet rounded to a larger integer
-// or float of eight bits, nor to a smaller one by as much more: the largest element has the code kLargest, so that what is
-// decoded has the same scale.
-template <std::uint32_t kLargest>
-struct NearestScale : ShortScale {
+// max|x| / kLargest, rounded to nearest or up.
+template <std::uint32_t kLargest, bool kUp>
+struct PartScale : ShortScale {
   static HWY_INLINE float of(const float* in, std::size_t n) {
     const std::uint32_t largest = largest_bits(in, whole_rows(n));
     if (largest >= kInfinity) return kSpoilt;
     const float exact = std::bit_cast<float>(largest) / static_cast<float>(kLargest);
     const auto bits = std::bit_cast<std::uint32_t>(exact > kSmallestScale ? exact : kSmallestScale);
-    return std::bit_cast<float>((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000);
+    const std::uint32_t rounded = bits + (kUp ? 0xFFFF : 0x7FFF + ((bits >> 16) & 1));
+    return std::bit_cast<float>(rounded & 0xFFFF0000);
   }
 };
 
-// The same rounded up: no |x| exceeds kLargest scales, so that rounding at random never needs a larger code.
+// At most 1/257 too small, by which kLargest is not yet rounded to a larger integer or float of eight bits, nor too large to one
+// that is smaller: the largest element has the code kLargest, so that what is decoded has the same scale.
 template <std::uint32_t kLargest>
-struct UpperScale : ShortScale {
-  static HWY_INLINE float of(const float* in, std::size_t n) {
-    const std::uint32_t largest = largest_bits(in, whole_rows(n));
-    if (largest >= kInfinity) return kSpoilt;
-    const float exact = std::bit_cast<float>(largest) / static_cast<float>(kLargest);
-    const auto bits = std::bit_cast<std::uint32_t>(exact > kSmallestScale ? exact : kSmallestScale);
-    const std::uint32_t up = (bits + 0xFFFF) & 0xFFFF0000;
-    const bool enough = std::bit_cast<float>(up) * static_cast<float>(kLargest) >= std::bit_cast<float>(largest);
-    return std::bit_cast<float>(enough ? up : up + 0x10000);  // the quotient was rounded down to a bfloat16
-  }
-};
+using NearestScale = PartScale<kLargest, false>;
+
+// No |x| exceeds kLargest scales, so that rounding at random never needs a larger code. (The division never rounds down to a
+// bfloat16: a step of the dividend is more than half a step of the quotient, where the divisor is one less than a power of two.)
+template <std::uint32_t kLargest>
+requires(std::has_single_bit(kLargest + 1)) using UpperScale = PartScale<kLargest, true>;
 
 // max|x|.
 struct LargestScale : LongScale {

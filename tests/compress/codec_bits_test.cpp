@@ -125,3 +125,21 @@ TEST_CASE("8-bit floats have the value of every code, and round every float that
     });
   }
 }
+
+TEST_CASE("No scale is too small for its block where rounding may go up: elements just above what a bfloat16 scale reaches") {
+  for (const char* name : {"int8_stochastic", "int4_stochastic"}) {
+    const float levels = name == std::string("int8_stochastic") ? 127 : 7;
+    for (int mantissa = 128; mantissa < 256; ++mantissa) {
+      const float reached = static_cast<float>(mantissa) * levels;
+      for (const float x : {reached, std::nextafter(reached, 0.0F), std::nextafter(reached, HUGE_VALF)}) {
+        CAPTURE(name, x);
+        std::vector<std::byte> wire(find_codec(name)->wire_bytes(1));
+        find_codec(name)->encode(&x, 1, wire.data(), 1);
+        REQUIRE(wire == reference::encode(name, {x}, 1));
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, wire.data(), 2);
+        REQUIRE(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16) * levels >= x);
+      }
+    }
+  }
+}

@@ -186,25 +186,30 @@ TEST_CASE(
 }
 
 TEST_CASE("Elements that are levels are kept as they are, whatever is drawn") {
-  for (const Codec& codec : codecs()) {
-    if (!codec.stochastic) continue;
-    std::mt19937 engine(12);
-    const int levels = codec.name == "ternary" ? 1 : codec.name.starts_with("int8") ? 127 : 7;
-    std::vector<float> x(3000);
-    for (float& each : x) each = 0.375F * static_cast<float>(static_cast<int>(engine() % (2U * levels + 1)) - levels);
-    for (std::size_t i = 0; i < x.size(); i += 32) x[i] = 0.375F * static_cast<float>(levels);
-    if (codec.name.starts_with("qsgd")) {  // the norm is 127 or 7 levels only where it is one element's
-      std::fill(x.begin(), x.end(), 0.0F);
-      for (std::size_t i = 3; i < x.size(); i += 512) x[i] = -0.7F;
-    }
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      CAPTURE(codec.name, seed);
-      const std::vector<float> y = round_trip(codec, x, seed);
-      if (codec.name.starts_with("qsgd")) {
-        for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(y[i] == Approx(x[i]).epsilon(2e-7).margin(0));
-      } else {
-        REQUIRE(y == x);
+  // Units that are bfloat16s without a finite inverse.
+  for (const float unit : {0.375F, 1.3515625F, 0x1.02p-20F, 0x1.B6p30F, 0x1.5Ap100F}) {
+    for (const Codec& codec : codecs()) {
+      if (!codec.stochastic || codec.name.starts_with("qsgd")) continue;
+      const int levels = codec.name == "ternary" ? 1 : codec.name.starts_with("int8") ? 127 : 7;
+      std::mt19937 engine(12);
+      std::vector<float> x(3000);
+      for (float& each : x)
+        each = unit * static_cast<float>(static_cast<int>(engine() % static_cast<unsigned>(2 * levels + 1)) - levels);
+      for (std::size_t i = 0; i < x.size(); i += 32) x[i] = unit * static_cast<float>(levels);
+      for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        CAPTURE(codec.name, unit, seed);
+        REQUIRE(round_trip(codec, x, seed) == x);
       }
+    }
+  }
+  // The norm is a level only where it is that of one element.
+  for (const char* name : {"qsgd", "qsgd4"}) {
+    std::vector<float> x(3000);
+    for (std::size_t i = 3; i < x.size(); i += 512) x[i] = -0.7F;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(name, seed);
+      const std::vector<float> y = round_trip(*find_codec(name), x, seed);
+      for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(y[i] == Approx(x[i]).epsilon(2e-7).margin(0));
     }
   }
 }
