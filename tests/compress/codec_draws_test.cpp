@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stochastic codecs: expected values, variances, and draws that depend on nothing but seed and place. All seeds are fixed, so
 // that what passes once passes always.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <random>

@@ -8,6 +8,8 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "device/convert.h"
 

@@ -2,13 +2,12 @@
 // What every codec promises: sizes, round trips, bounds, special values.
 #include "compress/codecs/codec.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <random>
