@@ -29,6 +29,7 @@ class Quantised final : public Compressor {
   void save(StateWriter& out) const override {
     out.number(calls_);
     out.floats(residual_);
+    out.number(stripe_begin_);
     out.number(stripe_residual_.size());
     out.floats(stripe_residual_);
   }
@@ -36,12 +37,13 @@ class Quantised final : public Compressor {
     const std::uint64_t calls = in.number();
     std::vector<float> residual(residual_.size());
     in.floats(residual);
-    const std::uint64_t stripe = in.number();
+    const std::uint64_t begin = in.number(), stripe = in.number();
     if (!in.ok() || stripe > elements_) return fail(Code::invalid_argument, "the state is not one of {} elements", elements_);
     std::vector<float> stripe_residual(stripe);
     if (!in.floats(stripe_residual)) return fail(Code::invalid_argument, "the state is not one of {} elements", elements_);
     calls_ = calls;
     residual_.swap(residual);
+    stripe_begin_ = begin;
     stripe_residual_.swap(stripe_residual);
     return {};
   }
@@ -49,7 +51,7 @@ class Quantised final : public Compressor {
  private:
   bool feeds_back() const { return !residual_.empty(); }
   void encode_stripes(const Tensor& tensor, World world, std::uint64_t seed);
-  void sum_stripe(std::span<float> sum, World world);
+  void sum_stripe(plan::Range own, std::span<float> sum, World world);
   void encode_sum(std::span<float> sum, std::uint64_t seed);
 
   const Codec& codec_;
@@ -57,7 +59,8 @@ class Quantised final : public Compressor {
   std::size_t elements_;
   std::uint64_t calls_ = 0;
   std::vector<float> residual_;         // of this rank's contributions; empty: no feedback
-  std::vector<float> stripe_residual_;  // of the sums that this rank owns
+  std::vector<float> stripe_residual_;  // of the sums that this rank owns ...
+  std::uint64_t stripe_begin_ = 0;      // ... which begin with this element
 
   BlockLengths lengths_;
   std::vector<std::byte> encoded_;  // all stripes of one rank, one after the other
@@ -92,13 +95,16 @@ void Quantised::encode_stripes(const Tensor& tensor, World world, std::uint64_t 
   }
 }
 
-void Quantised::sum_stripe(std::span<float> sum, World world) {
+void Quantised::sum_stripe(plan::Range own, std::span<float> sum, World world) {
   const std::size_t bytes = codec_.wire_bytes(sum.size());
   codec_.decode(arrived_.data(), sum.size(), sum.data());
   for (std::size_t q = 1; q < static_cast<std::size_t>(world.value); ++q)
     codec_.decode_add(arrived_.data() + q * bytes, sum.size(), sum.data());
   if (!feeds_back()) return;
-  if (stripe_residual_.size() != sum.size()) stripe_residual_.assign(sum.size(), 0);
+  if (stripe_residual_.size() != sum.size() || stripe_begin_ != own.begin) {
+    stripe_residual_.assign(sum.size(), 0);  // other elements than the last call's: the world has changed
+    stripe_begin_ = own.begin;
+  }
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += stripe_residual_[i];
 }
 
@@ -135,7 +141,7 @@ Stages Quantised::all_reduce(Tensor tensor, Place place) {
   report_.encode_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   co_yield lengths_.all_to_all(encoded_.data(), arrived_.data());
 
-  sum_stripe({sum_.data(), own}, place.world);
+  sum_stripe(stripe(elements_, place.world, self), {sum_.data(), own}, place.world);
   encode_sum({sum_.data(), own}, seed + ranks);
   lengths_.renew(place.world);
   for (std::size_t q = 0; q < ranks; ++q) lengths_.received()[q] = codec_.wire_bytes(stripe(elements_, place.world, q).length());
