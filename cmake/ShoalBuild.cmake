@@ -48,6 +48,19 @@ function(shoal_library name)
   target_include_directories(shoal_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
 endfunction()
 
+# shoal_vector_code(TARGET): a library of Highway kernels, compiled for AVX-512, AVX2 and the compiler's baseline. One between them
+# would serve no machine that trains today and lengthen the build; sizeless vectors (SVE, RVV) cannot be members of a struct, which the
+# kernels need. No multiplication is fused with an addition: the same bits with every instruction set.
+function(shoal_vector_code target)
+  set(disabled "HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV")
+  if(SHOAL_SANITIZE)
+    string(APPEND disabled "|HWY_AVX3")  # the same source again: minutes of compilation, nothing new to find
+  endif()
+  target_link_libraries(${target} PRIVATE PkgConfig::HWY)
+  target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=(${disabled})")
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
+endfunction()
+
 # shoal_program(NAME SOURCES file... LINKS target...): a program in bin/, using Shoal as any user does.
 function(shoal_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})

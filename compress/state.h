@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
@@ -20,6 +21,7 @@ class StateWriter {
   void floats(std::span<const float> values);
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
+  std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;

@@ -16,6 +16,9 @@ double bus_factor(int world) { return 2.0 * (world - 1) / world; }
 void prepare(Pattern& pattern, const Place& place, std::span<std::byte> send) { pattern.write_input(send, place.rank); }
 
 ncclResult_t launch(const Call& call) {
+  if (call.compressor != nullptr)
+    return shoalAllReduceCompressed(call.send, call.receive, call.count, call.type, call.op, call.compressor, "tensor", call.rows,
+                                    call.comm, call.stream, call.report);
   return ncclAllReduce(call.send, call.receive, call.count, call.type, call.op, call.comm, call.stream);
 }
 

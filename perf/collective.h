@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nccl.h>
+#include <shoal/compress.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,10 @@ struct Call {
   int root;
   ncclComm_t comm;
   cudaStream_t stream;
+  // With --compressor.
+  shoalCompressor_t compressor = nullptr;
+  std::size_t rows = 1;
+  shoalCompressionReport* report = nullptr;
 };
 
 // A rank's view of the data of a call.

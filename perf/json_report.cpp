@@ -34,6 +34,7 @@ Json config_json(const Options& o, const JsonRun& run) {
   config["blocking_collectives"] = word(o.blocking != 0);
   config["per_iter_timing"] = word(o.per_iteration);
   config["per_iter_skip"] = o.per_iteration_skip;
+  if (!o.compressor.empty()) config["compressor"] = o.compressor + ":" + o.compressor_options;
   config["parallel_init"] = word(o.parallel_init);
   config["devices"] = Json::array();
   for (const RankInfo& rank : run.ranks) {
@@ -54,6 +55,11 @@ Json half_json(const Measurement& half) {
   json["alg_bw"] = half.algorithm_gbs;
   json["bus_bw"] = half.bus_gbs;
   json["nwrong"] = half.wrong ? Json(*half.wrong) : Json("N/A");
+  if (half.compression) {
+    const Compression& c = *half.compression;
+    json["compression"] = {
+        {"ratio", c.ratio}, {"relative_error", c.error}, {"received_bytes", c.moved}, {"encode_time", c.encode_us}};
+  }
   if (half.iterations) {
     const IterationStatistics& s = *half.iterations;
     json["per_iteration"] = {{"min", s.min}, {"max", s.max},         {"avg", s.average},  {"p50", s.p50},    {"p95", s.p95},

@@ -7,7 +7,10 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
+#include <random>
+#include <utility>
 
 namespace shoal::perf {
 namespace {
@@ -20,6 +23,25 @@ double thread_cpu_us() {
   timespec time = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
+}
+
+// What compressors see of a gradient: normal values of all magnitudes, other ones on each rank.
+void write_gradient(int rank, std::span<std::byte> memory) {
+  std::minstd_rand random(static_cast<unsigned>(rank) + 1);
+  const std::span values(reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float));
+  for (float& value : values) {
+    constexpr float kSpan = static_cast<float>(std::minstd_rand::max());
+    float sum = -2;
+    for (int i = 0; i < 4; ++i) sum += static_cast<float>(random()) / kSpan;
+    value = 1e-3F * sum * sum * sum;
+  }
+}
+
+// Of a vector of so many elements seen as a matrix: as square as powers of two make it.
+std::size_t rows_of(std::size_t count) {
+  std::size_t rows = 1;
+  while (count % (2 * rows) == 0 && 4 * rows * rows <= count) rows *= 2;
+  return rows;
 }
 
 }  // namespace
@@ -35,7 +57,9 @@ MaybeFailure Measurer::measure(const Problem& problem, Measurement& result) {
       make_measurement(problem.extent(world).total * problem.type->bytes, times.wall_us, problem.collective->bus_factor(world));
   if (options_.cpu_time) result.cpu_us = times.cpu_us;
   if (options_.per_iteration) result.iterations = iteration_statistics(std::move(times.iterations_us));
-  if (options_.checks > 0) {
+  if (!options_.compressor.empty()) {
+    if (auto failure = check_compressed(problem, result)) return failure;
+  } else if (options_.checks > 0) {
     std::int64_t wrong = 0;
     if (auto failure = check(problem, wrong)) return failure;
     result.wrong = wrong;
@@ -74,6 +98,7 @@ void Measurer::prepare(const Problem& problem, std::uint64_t seed) {
   Pattern pattern = make_pattern(problem, seed);
   for (Member& member : team_.members()) {
     problem.collective->prepare(pattern, place(member, problem), send_region(member, problem));
+    if (!options_.compressor.empty()) write_gradient(member.rank, send_region(member, problem));
   }
 }
 
@@ -93,11 +118,18 @@ MaybeFailure Measurer::make_calls(const Problem& problem) {
     }
     calls_.push_back({send_region(member, problem).data(), receive_region(member, problem).data(), count, problem.type->type, op,
                       problem.root, member.comm, member.stream});
+    if (options_.compressor.empty()) continue;
+    calls_.back().rows = rows_of(count);
+    const ncclResult_t made =
+        shoalCompressorCreate(&calls_.back().compressor, options_.compressor.c_str(), options_.compressor_options.c_str());
+    if (made != ncclSuccess) return make_failure(made, "shoalCompressorCreate", fmt::format("{}", member.rank));
   }
   return std::nullopt;
 }
 
 void Measurer::release_operations() {
+  for (Call& call : calls_)
+    if (call.compressor != nullptr) shoalCompressorDestroy(std::exchange(call.compressor, nullptr));
   if (!made_operations_) return;
   for (const Call& call : calls_) ncclRedOpDestroy(call.op, call.comm);
   made_operations_ = false;
@@ -176,6 +208,44 @@ MaybeFailure Measurer::check(const Problem& problem, std::int64_t& wrong) {
   }
   if (auto failure = team_.combine(counts, ncclSum)) return failure;
   wrong = counts.front()[0];
+  return std::nullopt;
+}
+
+MaybeFailure Measurer::check_compressed(const Problem& problem, Measurement& result) {
+  reports_.assign(calls_.size(), {});
+  for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i].report = &reports_[i];
+  prepare(problem, 0);
+  if (auto failure = team_.launch(*problem.collective, calls_, 1)) return failure;
+  if (auto failure = team_.synchronize()) return failure;
+  std::vector<std::vector<double>> sums;
+  std::vector<std::vector<std::int64_t>> low, high;
+  std::size_t i = 0;
+  for (Member& member : team_.members()) {
+    const shoalCompressionReport& r = reports_[i++];
+    sums.push_back({r.ratio, r.error, static_cast<double>(r.receivedBytes), r.encodeSeconds * 1e6});
+    // Bits of the result, folded into as many numbers as make a chance agreement unlikely, and cheap.
+    std::vector<std::int64_t> folded(options_.checks > 0 ? 64 : 0);
+    const std::span<const std::byte> receive = receive_region(member, problem);
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= receive.size() && !folded.empty(); at += sizeof(std::uint32_t)) {
+      std::uint32_t bits;
+      std::memcpy(&bits, receive.data() + at, sizeof bits);
+      std::int64_t& into = folded[at / sizeof bits % folded.size()];
+      into = static_cast<std::int64_t>(static_cast<std::uint64_t>(into) * 0x9e3779b97f4a7c15 + bits);
+    }
+    low.push_back(folded);
+    high.push_back(std::move(folded));
+  }
+  if (auto failure = team_.combine(sums, ncclSum)) return failure;
+  const double world = team_.world();
+  const std::vector<double>& all = sums.front();
+  result.compression =
+      Compression{.ratio = all[0] / world, .error = all[1] / world, .moved = all[2] / world, .encode_us = all[3] / world};
+  if (options_.checks == 0) return std::nullopt;
+  if (auto failure = team_.combine(low, ncclMin)) return failure;
+  if (auto failure = team_.combine(high, ncclMax)) return failure;
+  std::int64_t wrong = 0;
+  for (std::size_t at = 0; at < low.front().size(); ++at) wrong += low.front()[at] == high.front()[at] ? 0 : 1;
+  result.wrong = wrong;
   return std::nullopt;
 }
 

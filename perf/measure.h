@@ -44,6 +44,8 @@ class Measurer {
   MaybeFailure wait_as_asked();
   MaybeFailure average(Times& times);
   MaybeFailure check(const Problem& problem, std::int64_t& wrong);
+  // One call that is reported on; `wrong`: elements that ranks disagree on.
+  MaybeFailure check_compressed(const Problem& problem, Measurement& result);
   std::int64_t count_wrong(const Problem& problem, Member& member, Pattern& pattern);
   Pattern make_pattern(const Problem& problem, std::uint64_t seed) const;
   Place place(const Member& member, const Problem& problem) const { return {member.rank, team_.world(), problem.root}; }
@@ -53,6 +55,7 @@ class Measurer {
   std::optional<int> flip_rank_;
   std::vector<Call> calls_;  // a member each
   bool made_operations_ = false;
+  std::vector<shoalCompressionReport> reports_;  // a member each
 };
 
 }  // namespace shoal::perf

@@ -82,6 +82,17 @@ void add_run_options(CommandLine& line, Options& o) {
   add_selection(line, "-d,--datatype",
                 "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 all (float)", "TYPE",
                 element_types(), o.types);
+  line.value("--compressor", "All-reduce compressed: dgc, powersgd, int8, ... (docs/compression.md); float, sum or avg",
+             "NAME[:KEY=VALUE,...]", [&o](const std::string& text) {
+               const std::size_t colon = std::min(text.find(':'), text.size());
+               o.compressor = text.substr(0, colon);
+               o.compressor_options = text.substr(std::min(colon + 1, text.size()));
+               shoalCompressor_t made = nullptr;
+               if (shoalCompressorCreate(&made, o.compressor.c_str(), o.compressor_options.c_str()) != ncclSuccess)
+                 return std::string(ncclGetLastError(nullptr));
+               shoalCompressorDestroy(made);
+               return std::string();
+             });
   line.integer("-r,--root", o.root, -1, "Root of rooted collectives; -1: each in turn (0)");
   line.integer("-z,--blocking", o.blocking, 0, "0: back to back, 1: wait after each call, 2, 3: wait and meet after each (0)", 3);
   line.boolean("-y,--stream_null", o.null_stream, "1: the null stream, where a call returns when it is done; the default here");
@@ -132,6 +143,19 @@ std::string cross_check(const CommandLine& line, Options& o) {
   return "";
 }
 
+// Compressed calls are all-reduces of float32, summed or averaged.
+std::string check_compressed(const Options& o) {
+  if (o.compressor.empty()) return "";
+  if (std::string_view(o.collective->name) != "all_reduce")
+    return fmt::format("--compressor {}: {} is not compressed, all_reduce is", o.compressor, o.collective->name);
+  for (const ElementType* type : o.types)
+    if (type->type != ncclFloat32) return fmt::format("--compressor {}: -d must be float", o.compressor);
+  for (const ReductionInfo* reduction : o.reductions)
+    if (reduction->op != ncclSum && reduction->op != ncclAvg)
+      return fmt::format("--compressor {}: -o must be sum or avg", o.compressor);
+  return o.unalign == 0 ? "" : fmt::format("--compressor {}: -u must be 0", o.compressor);
+}
+
 std::vector<std::string> collective_names() {
   std::vector<std::string> names;
   for (const Collective* collective : collectives()) names.emplace_back(collective->name);
@@ -172,7 +196,8 @@ Outcome parse_options(const std::string& program, const std::vector<std::string>
   if (options.collective == nullptr) return refuse(fmt::format("{}: there is no such collective", collective));
   if (options.types.empty()) options.types = {find_element_type("float")};
   if (options.reductions.empty()) options.reductions = {find_reduction("sum")};
-  const std::string why = cross_check(line, options);
+  std::string why = cross_check(line, options);
+  if (why.empty()) why = check_compressed(options);
   return why.empty() ? Outcome{} : refuse(why);
 }
 

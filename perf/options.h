@@ -39,11 +39,13 @@ struct Options {
   int checks = 1;
   std::vector<const ReductionInfo*> reductions;
   std::vector<const ElementType*> types;
-  int root = 0;              // -1: each in turn
-  int blocking = 0;          // 0: calls back to back, 1: wait after each, 2 and 3: wait and meet after each
-  bool null_stream = false;  // -y 1; on host memory the default as well
-  bool host_stream = false;  // --stream: a stream a rank
-  double timeout_s = 0;      // 0: the library's
+  std::string compressor;          // its name; empty: none
+  std::string compressor_options;  // "key=value,..."
+  int root = 0;                    // -1: each in turn
+  int blocking = 0;                // 0: calls back to back, 1: wait after each, 2 and 3: wait and meet after each
+  bool null_stream = false;        // -y 1; on host memory the default as well
+  bool host_stream = false;        // --stream: a stream a rank
+  double timeout_s = 0;            // 0: the library's
   bool cpu_time = false;
   bool timestamps = false;
   std::string json_path;  // empty: none

@@ -22,6 +22,11 @@ std::string half_text(const std::optional<Measurement>& half) {
                      half->wrong ? fmt::format("{}", *half->wrong) : "N/A");
 }
 
+std::string compression_text(const std::optional<Measurement>& half) {
+  if (!half || !half->compression) return fmt::format("  {:>7}  {:>8}", "N/A", "N/A");
+  return fmt::format("  {:>7}  {:>8}", number_text(half->compression->ratio, 7), fmt::format("{:.2g}", half->compression->error));
+}
+
 std::string statistics_text(const std::optional<Measurement>& half) {
   if (!half || !half->iterations) return fmt::format("  {:>7}  {:>7}  {:>7}  {:>6}", "N/A", "N/A", "N/A", "N/A");
   const IterationStatistics& s = *half->iterations;
@@ -82,6 +87,9 @@ std::string heading(const Options& options, int library_version, const std::vect
       "0\n#\n",
       o.threads, o.ranks_per_thread, o.min_bytes, o.max_bytes, step, o.step_factor != 0 ? "factor" : "bytes", o.warmup,
       o.iterations, o.aggregate, o.checks);
+  if (!o.compressor.empty())
+    text += fmt::format("# Compressor: {}{}{}; algbw and busbw are those of the uncompressed bytes\n#\n", o.compressor,
+                        o.compressor_options.empty() ? "" : ":", o.compressor_options);
   text += "# Using devices\n";
   for (const RankInfo& info : ranks) {
     text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [host] host memory\n", info.rank, 0, info.pid,
@@ -97,6 +105,10 @@ std::string column_heading(const Options& options) {
   std::string second = left + half_heading_1() + half_heading_1();
   std::string third = units + half_heading_2() + half_heading_2();
   if (options.timestamps) second += fmt::format("  {:>19}", "timestamp");
+  for (int half = 0; half < 2 && !options.compressor.empty(); ++half) {
+    second += fmt::format("  {:>7}  {:>8}", "ratio", "error");
+    third += fmt::format("  {:>7}  {:>8}", "", "(rel L2)");
+  }
   if (options.per_iteration) {
     for (int half = 0; half < 2; ++half) {
       second += fmt::format("  {:>7}  {:>7}  {:>7}  {:>6}", "min", "max", "p99", "cv");
@@ -110,6 +122,7 @@ std::string row_text(const Row& row, const Options& options) {
   std::string text = fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}", row.size, row.count, row.type, row.reduction, row.root);
   text += half_text(row.out_of_place) + half_text(row.in_place);
   if (options.timestamps) text += "  " + row.timestamp;
+  if (!options.compressor.empty()) text += compression_text(row.out_of_place) + compression_text(row.in_place);
   if (options.per_iteration) text += statistics_text(row.out_of_place) + statistics_text(row.in_place);
   return text + "\n";
 }

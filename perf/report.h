@@ -21,6 +21,14 @@ struct IterationStatistics {
 // `times` is not empty. Percentiles are nearest ranks.
 IterationStatistics iteration_statistics(std::vector<double> times);
 
+// What a compressed call did, means over ranks.
+struct Compression {
+  double ratio = 0;  // bytes of the tensor / bytes it was encoded to
+  double error = 0;  // relative L2, of what a rank contributed
+  double moved = 0;  // bytes received by a rank
+  double encode_us = 0;
+};
+
 // One half of a row.
 struct Measurement {
   double time_us = 0;            // a call, elapsed
@@ -29,6 +37,7 @@ struct Measurement {
   double bus_gbs = 0;
   std::optional<std::int64_t> wrong;  // nothing: not checked
   std::optional<IterationStatistics> iterations;
+  std::optional<Compression> compression;  // with --compressor
 };
 // 1 GB = 1e9 bytes: bytes of the size column / time, and that times the collective's factor.
 Measurement make_measurement(std::uint64_t bytes, double time_us, double bus_factor);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
 
 #include "train/nn/gemm.h"
 #include "train/parallel/bucket_reducer.h"
@@ -40,7 +41,12 @@ class DataParallelRun {
         data_(data),
         comm_(seat),
         trainer_(options.recipe, data.train, seat),
-        reducer_(comm_, trainer_.network().gradients(), make_buckets(trainer_.network().tensors(), options.caps)) {
+        buckets_(options.compressor.empty() ? make_buckets(trainer_.network().tensors(), options.caps)
+                                            : a_bucket_a_tensor(trainer_.network().tensors())),
+        compression_(options.compressor.empty()
+                         ? nullptr
+                         : std::make_unique<Compression>(options.compressor, trainer_.network().tensors(), buckets_)),
+        reducer_(comm_, trainer_.network().gradients(), buckets_, compression_.get()) {
     record_.recipe = options.recipe;
     record_.world = seat.world;
     record_.samples = data.train.count();
@@ -68,6 +74,8 @@ class DataParallelRun {
   const FashionMnist& data_;
   Communicator comm_;
   Trainer trainer_;
+  std::vector<Bucket> buckets_;
+  std::unique_ptr<Compression> compression_;  // null: none
   BucketReducer reducer_;
   RunRecord record_;
   Score window_;  // this rank's, since the last progress line
@@ -83,6 +91,11 @@ void DataParallelRun::train() {
   for (std::size_t epoch = 1; epoch <= options_.recipe.epochs; ++epoch) {
     run_epoch(epoch);
     if (record_.target_accuracy && record_.reached_target()) break;
+  }
+  if (compression_ != nullptr) {
+    record_.compression = compression_->record();
+    if (!same_on_all_ranks(comm_, hash_bits(trainer_.network().values())))
+      throw failure(Exit::verdict, "the ranks end with different parameters");
   }
   if (speaks()) print_summary(record_);
 }

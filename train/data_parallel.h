@@ -20,6 +20,7 @@ struct DataOptions {
   std::size_t limit = SIZE_MAX;           // training samples
   std::optional<double> target_accuracy;  // %
   bool check = false;
+  std::string compressor;       // "NAME[:KEY=VALUE,...]"; empty: none
   std::string json;             // path; empty: none
   std::size_t log_every = 100;  // steps; 0: never
 };

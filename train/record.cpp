@@ -73,6 +73,14 @@ nlohmann::json json_of(const RunRecord& run) {
     json["target_accuracy_percent"] = *run.target_accuracy;
     json["reached_target"] = run.reached_target();
   }
+  if (run.compression) {
+    const CompressionRecord& c = *run.compression;
+    const double steps = static_cast<double>(std::max<std::size_t>(run.time.steps, 1));
+    json["compression"] = {{"compressor", c.compressor},
+                           {"encoded_bytes_per_step", c.encoded_bytes / steps},
+                           {"sent_bytes_per_step", c.sent_bytes / steps},
+                           {"received_bytes_per_step", c.received_bytes / steps}};
+  }
   if (run.check) json["check"] = json_of(*run.check);
   return json;
 }
@@ -114,6 +122,13 @@ void print_summary(const RunRecord& run) {
   print_share("step", time.step_ms, time);
   print_share("communication hidden", time.hidden_ms(), time);
   line("all-reduced a step: {} bytes in {} calls", run.parameters * sizeof(float), run.buckets.size());
+  if (run.compression) {
+    const double steps = static_cast<double>(std::max<std::size_t>(time.steps, 1));
+    line("compressed by {}: {:.0f} bytes a step and rank, {:.1f} times fewer; {:.0f} received", run.compression->compressor,
+         run.compression->encoded_bytes / steps,
+         static_cast<double>(run.parameters * sizeof(float)) * steps / std::max(run.compression->encoded_bytes, 1.0),
+         run.compression->received_bytes / steps);
+  }
   if (run.target_accuracy && !run.reached_target()) {
     line("target accuracy {:.2f} % not reached: {:.2f} %", *run.target_accuracy, run.epochs.back().test_accuracy);
   }

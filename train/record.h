@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/parallel/buckets.h"
+#include "train/parallel/compression.h"
 #include "train/trainer.h"
 
 namespace shoal::train {
@@ -53,6 +54,7 @@ struct RunRecord {
   TimeRecord time;
   std::optional<double> target_accuracy;
   std::optional<CheckRecord> check;
+  std::optional<CompressionRecord> compression;
 
   bool reached_target() const;
 };

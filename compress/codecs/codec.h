@@ -20,12 +20,13 @@ struct ErrorBound {
 };
 
 struct Codec {
-  std::string_view name;    // "int8": as users write it
-  std::string_view about;   // one line
-  std::size_t block = 1;    // elements that share a scale, from the first one on; the last block may be short. 1: none do.
-                            // 0: all elements of an encoded vector do
-  bool stochastic = false;  // rounds at random, so that the expected value of what is decoded is what was encoded
-  bool idempotent = false;  // what is decoded encodes to the same bytes, so that a value may be passed on encoded anew
+  std::string_view name;     // "int8": as users write it
+  std::string_view about;    // one line
+  std::size_t block = 1;     // elements that share a scale, from the first one on; the last block may be short. 1: none do.
+                             // 0: all elements of an encoded vector do
+  bool stochastic = false;   // rounds at random, so that the expected value of what is decoded is what was encoded
+  bool idempotent = false;   // what is decoded encodes to the same bytes, so that a value may be passed on encoded anew
+  float largest = 0x1p125F;  // the range: finite elements up to this magnitude decode to finite ones, within the bound
   ErrorBound bound;
   // Bytes of n encoded elements, exactly: what encode writes and decode reads.
   std::size_t (*wire_bytes)(std::size_t n);

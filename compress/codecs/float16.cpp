@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// IEEE 754 half precision: 11 bits of mantissa; what exceeds 65504 becomes infinity.
-#include <cstring>
+// IEEE 754 half precision: 11 bits of mantissa, subnormals below 2^-14; what exceeds 65504 by half a step becomes infinity.
+#include "compress/codecs/kernels.h"
 
-#include "compress/codecs/codec.h"
-#include "device/convert.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compress/codecs/float16.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "compress/codecs/blocks-inl.h"
 
-namespace shoal::compress {
-namespace {
+HWY_BEFORE_NAMESPACE();
+namespace shoal::compress::HWY_NAMESPACE {
 
-std::size_t wire_bytes(std::size_t n) { return 2 * n; }
+struct Float16 {
+  static constexpr Layout kLayout{.block = kRow, .bits = 16};
 
-void encode(const float* in, std::size_t n, std::byte* wire, std::uint64_t /*seed*/) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint16_t bits = device::to_float16(in[i]);
-    std::memcpy(wire + 2 * i, &bits, 2);
+  static HWY_INLINE void encode(const float* in, std::size_t n, std::byte* to, Key /*key*/) {
+    for (std::size_t i = 0; i < n; i += kLanes) store_halves(narrowed(load(in + i)), to + 2 * i);
   }
-}
 
-float at(const std::byte* wire, std::size_t i) {
-  std::uint16_t bits;
-  std::memcpy(&bits, wire + 2 * i, 2);
-  return device::from_float16(bits);
-}
+  template <class Sink>
+  static HWY_INLINE void decode(const std::byte* from, std::size_t n, float* out) {
+    for (std::size_t i = 0; i < n; i += kLanes) Sink::put(widened(load_halves(from + 2 * i)), out + i);
+  }
+};
 
-void decode(const std::byte* wire, std::size_t n, float* out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = at(wire, i);
-}
+const Kernels* float16_kernels() { return &kKernels<Float16>; }
 
-void decode_add(const std::byte* wire, std::size_t n, float* sum) {
-  for (std::size_t i = 0; i < n; ++i) sum[i] += at(wire, i);
-}
+}  // namespace shoal::compress::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
-}  // namespace
+#if HWY_ONCE
+namespace shoal::compress {
+HWY_EXPORT(float16_kernels);
+static const Kernels& best_float16() { return *HWY_DYNAMIC_DISPATCH(float16_kernels)(); }
 
 extern const Codec float16_codec;
-const Codec float16_codec{.name = "fp16",
-                          .about = "IEEE half precision, 2 bytes an element",
-                          .idempotent = true,
-                          .bound = {.relative = 0x1p-11, .absolute = 0x1p-25},
-                          .wire_bytes = wire_bytes,
-                          .encode = encode,
-                          .decode = decode,
-                          .decode_add = decode_add};
-
+constinit const Codec float16_codec =
+    dispatched<HWY_NAMESPACE::Float16::kLayout, best_float16>({.name = "fp16",
+                                                               .about = "IEEE half precision, 2 bytes an element",
+                                                               .idempotent = true,
+                                                               .largest = 65504,
+                                                               .bound = {.relative = 0x1p-11, .absolute = 0x1p-25}});
 }  // namespace shoal::compress
+#endif

@@ -5,12 +5,12 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 
 #include "api/errors.h"
+#include "api/handles.h"
 #include "comm/unique_id.h"
 #include "ps/server.h"
 #include "ps/worker.h"
@@ -34,42 +34,9 @@ using namespace shoal::api;
 
 constexpr int kMostRequests = 1 << 16;
 
-// Live handles by the pointer that the caller holds: a stale or foreign one is recognised, never followed.
-class Handles {
- public:
-  shoalPs_t add(std::shared_ptr<shoalPs> made) {
-    const std::lock_guard lock(mutex_);
-    shoalPs_t const handle = made.get();
-    handles_.emplace(handle, std::move(made));
-    return handle;
-  }
-  Result<std::shared_ptr<shoalPs>> find(shoalPs_t handle) {
-    const std::lock_guard lock(mutex_);
-    const auto found = handles_.find(handle);
-    if (found == handles_.end()) return not_live(handle);
-    return found->second;
-  }
-  Result<std::shared_ptr<shoalPs>> remove(shoalPs_t handle) {
-    const std::lock_guard lock(mutex_);
-    auto node = handles_.extract(handle);
-    if (node.empty()) return not_live(handle);
-    return std::move(node.mapped());
-  }
-
- private:
-  static Status not_live(shoalPs_t handle) {
-    if (handle == nullptr) return fail(Code::invalid_argument, "ps is NULL");
-    return fail(Code::invalid_argument, "ps {} is not live (destroyed, aborted, or never initialised)",
-                static_cast<void*>(handle));
-  }
-
-  std::mutex mutex_;
-  std::map<shoalPs_t, std::shared_ptr<shoalPs>> handles_;  // under mutex_
-};
-
 // Lives as long as the process: the last use may be in a destructor of the user's static objects.
-Handles& handles() {
-  static auto* const all = std::make_unique<Handles>().release();
+Handles<shoalPs>& handles() {
+  static auto* const all = std::make_unique<Handles<shoalPs>>("ps").release();
   return *all;
 }
 

@@ -169,6 +169,9 @@ void Communicator::issue(engine::Call& call) {
   call.ticket = issued_.load(std::memory_order_relaxed) + 1;
   issued_.store(call.ticket, std::memory_order_relaxed);
   call.sequence = ++collectives_;
+  if (wire_format_ != nullptr && call.type == DataType::float32 && call.composition == nullptr &&
+      call.numerics != engine::Numerics::exact)
+    call.codec = wire_format_;
   recorder_.issue({.ticket = call.ticket,
                    .sequence = call.sequence,
                    .collective = call.collective,
@@ -177,7 +180,7 @@ void Communicator::issue(engine::Call& call) {
                    .numerics = call.numerics,
                    .root = call.root.value,
                    .count = call.collective == plan::Collective::all_to_all_v ? 0 : call.count.value,
-                   .lengths = engine::lengths_digest(call)});
+                   .details = engine::details_digest(call)});
   if (call.collective != plan::Collective::all_to_all_v) return;
   const std::lock_guard lock(noted_mutex_);
   lengths_of_ = call.sequence;
@@ -262,8 +265,10 @@ engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute
   running_ = call.sequence;
   if (driven.finished) return driven;
   without_bad_alloc(driven, [&] {
-    if (call.numerics == engine::Numerics::exact && is_inexact(call)) {
-      exact_.emplace(call, world_, rank());
+    const bool exact = call.numerics == engine::Numerics::exact && is_inexact(call);
+    if (call.composition != nullptr || exact) {
+      composed_ = call;
+      if (call.composition == nullptr) composed_.composition = std::make_shared<ExactCall>(call, world_, rank());
       driven.finished = true;  // but for what comes next
       next(driven);
     } else {
@@ -275,17 +280,24 @@ engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute
 }
 
 bool Communicator::next(engine::Driven& ended) {
-  if (ended.watch == nullptr || !exact_) return false;
+  if (ended.watch == nullptr || composed_.composition == nullptr) return false;
   if (ended.result.is_ok()) {
-    Result<std::optional<engine::Call>> call = exact_->next();
+    if (moving_) composed_.composition->moved(execution_->traffic());
+    Result<std::optional<engine::Call>> call = composed_.composition->next();
     ended.result = call.status();
     if (call.is_ok() && call->has_value()) {
+      // To the other ranks each of its collectives is the whole call, and more.
+      (*call)->ticket = composed_.ticket;
+      (*call)->sequence = composed_.sequence;
+      (*call)->variant = composed_.variant;
       ended.result = start(**call);
       ended.finished = !ended.result.is_ok();
-      if (!ended.finished) return true;
+      moving_ = !ended.finished;
+      if (moving_) return true;
     }
   }
-  exact_.reset();
+  moving_ = false;
+  composed_.composition.reset();
   return false;
 }
 

@@ -24,6 +24,7 @@
 #include "comm/selection.h"
 #include "comm/settings.h"
 #include "comm/trace.h"
+#include "engine/composition.h"
 #include "engine/drive.h"
 #include "link/switchboard.h"
 #include "transports/transports.h"
@@ -88,11 +89,18 @@ class Communicator final : private engine::Watch, public engine::Refill {
   engine::Numerics numerics() const { return numerics_; }
   void set_numerics(engine::Numerics numerics) { numerics_ = numerics; }
 
+  // How later calls' float32 travels; null: as it is. All ranks make this change between the same calls. Issuing thread.
+  const compress::Codec* wire_format() const { return wire_format_; }
+  void set_wire_format(const compress::Codec* codec) { wire_format_ = codec; }
+
   // What the tuner thinks of a call like this one.
   std::string explain(const engine::Call& call) const { return tuner_->explain(call); }
   // Seconds, as the tuner's model of the ranks' hosts has them. The exchange's ends on other ranks are taken to be there.
   Result<double> predict(const engine::Call& call) const { return tuner_->predict(call); }
   Result<double> predict(const Exchange& exchange) const { return tuner_->predict(exchange.transfers, rank()); }
+
+  // Seconds, roughly and quickly, the same on all ranks. Whoever runs a call.
+  double expect(const engine::Call& call) { return tuner_->expect(call); }
 
   // What the user has said of memory. Any thread.
   Registrations& registrations() { return registrations_; }
@@ -166,13 +174,15 @@ class Communicator final : private engine::Watch, public engine::Refill {
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;
   std::optional<Tuner> tuner_;
-  std::optional<ExactCall> exact_;                            // the call that is running, if it is one
+  engine::Call composed_;                                     // the call that is running, if it is made of several
+  bool moving_ = false;                                       // one of them has been started
   std::vector<std::vector<std::unique_ptr<Planned>>> plans_;  // by place in the table of algorithms, and root if it has one
   engine::WaitPolicy alone_, beside_compute_;
 
   Situation situation_;
   Registrations registrations_;
   engine::Numerics numerics_ = engine::Numerics::fast;  // the issuing thread's
+  const compress::Codec* wire_format_ = nullptr;        // the issuing thread's
   std::uint64_t collectives_ = 0;                       // issued; the issuing thread's
   std::vector<std::uint64_t> sends_, receives_;         // transfers issued, by peer; the issuing thread's
   std::atomic<std::uint64_t> issued_{0};                // only the issuing thread changes it

@@ -56,15 +56,12 @@ Result<std::optional<engine::Call>> ExactCall::next() {
 engine::Call ExactCall::agree() {
   const void* factor = call_.op == ReduceOp::premul_sum ? call_.factor.data() : nullptr;
   needs_ = device::scan(call_.type, call_.input, call_.count.value * blocks(), factor);
-  engine::Call agreement{.collective = plan::Collective::all_reduce,
-                         .input = &needs_,
-                         .output = &needs_,
-                         .count = {sizeof needs_ / sizeof(std::int32_t)},
-                         .type = DataType::int32,
-                         .op = ReduceOp::max};
-  agreement.ticket = call_.ticket;
-  agreement.sequence = call_.sequence;
-  return agreement;
+  return {.collective = plan::Collective::all_reduce,
+          .input = &needs_,
+          .output = &needs_,
+          .count = {sizeof needs_ / sizeof(std::int32_t)},
+          .type = DataType::int32,
+          .op = ReduceOp::max};
 }
 
 Status ExactCall::encode_piece() {

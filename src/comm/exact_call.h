@@ -11,19 +11,19 @@
 #include "core/status.h"
 #include "device/exact.h"
 #include "engine/call.h"
+#include "engine/composition.h"
 
 namespace shoal::comm {
 
 // Whether a call needs this: integer sums, maxima and minima are exact as they are.
 bool is_inexact(const engine::Call& call);
 
-class ExactCall {
+class ExactCall final : public engine::Composition {
  public:
   ExactCall(const engine::Call& call, World world, Rank rank);
 
-  // The next collective to run, once the one before has ended; nothing: the output is there. invalid_usage if the input changed
-  // while the call was running.
-  Result<std::optional<engine::Call>> next();
+  // invalid_usage if the input changed while the call was running.
+  Result<std::optional<engine::Call>> next() override;
 
  private:
   bool writes_output() const { return call_.collective != plan::Collective::reduce || rank_ == call_.root; }

@@ -41,7 +41,9 @@ std::string describe(const Operation& operation) {
                     .numerics = operation.numerics,
                     .sequence = operation.sequence};
   std::string text = engine::describe(call);
-  if (operation.lengths != 0) text += fmt::format(", lengths {:016x}", operation.lengths);
+  if (operation.details != 0)
+    text += fmt::format(", {} {:016x}", operation.collective == plan::Collective::all_gather_v ? "lengths" : "compressed",
+                        operation.details);
   return text;
 }
 
@@ -64,7 +66,7 @@ void FlightRecorder::issue(const Operation& operation) {
                  static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 32,
              release);
   word(ticket, kCount).store(operation.count, release);
-  word(ticket, kLengths).store(operation.lengths, release);
+  word(ticket, kDetails).store(operation.details, release);
   word(ticket, kStarted).store(0, release);
   word(ticket, kEnded).store(0, release);
   word(ticket, kOutcome).store(outcome(Operation::State::issued, -1), release);
@@ -104,7 +106,7 @@ std::optional<Operation> FlightRecorder::find(std::uint64_t ticket) const {
   found.numerics = static_cast<engine::Numerics>(what >> 24 & 0xff);
   found.root = static_cast<std::int32_t>(what >> 32);
   found.count = word(ticket, kCount).load(acquire);
-  found.lengths = word(ticket, kLengths).load(acquire);
+  found.details = word(ticket, kDetails).load(acquire);
   found.started = word(ticket, kStarted).load(acquire);
   found.ended = word(ticket, kEnded).load(acquire);
   const std::uint64_t ending = word(ticket, kOutcome).load(acquire);

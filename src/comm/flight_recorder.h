@@ -30,7 +30,7 @@ struct Operation {
   std::int16_t algorithm = -1;  // place in the table of algorithms; -1: not chosen yet
   std::int32_t root = 0;        // of transfers: how many they are
   std::uint64_t count = 0;      // elements, as engine::Call; of transfers: bytes
-  std::uint64_t lengths = 0;    // all_gather_v: a digest of the lengths
+  std::uint64_t details = 0;    // what else all ranks must agree on, see engine::details_digest
   std::uint64_t started = 0;    // ticks; 0: not yet
   std::uint64_t ended = 0;      // ticks; 0: not yet, or (if it is over) not measured, for it was small
   bool is_transfers() const { return sequence == 0; }
@@ -64,7 +64,7 @@ class FlightRecorder {
  private:
   // One cache line of words that are only touched as atomics. The ticket is 0 while the rest is rewritten; the other words are
   // released, so that whoever sees a new one also sees that 0.
-  enum Word : std::size_t { kTicket, kSequence, kWhat, kCount, kLengths, kStarted, kEnded, kOutcome, kWords };
+  enum Word : std::size_t { kTicket, kSequence, kWhat, kCount, kDetails, kStarted, kEnded, kOutcome, kWords };
   struct alignas(64) Slot {
     std::uint64_t words[kWords];
   };

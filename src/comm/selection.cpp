@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "comm/exchange_time.h"
+#include "compress/codecs/codec.h"
 #include "plan/counters.h"
 #include "plan/simulator/simulator.h"
 #include "transports/transports.h"
@@ -46,6 +48,23 @@ Status nothing_allowed(const engine::Call& call, const Settings& settings) {
               settings.algorithm_text.empty() ? "all are" : settings.algorithm_text, engine::name_of(call.numerics));
 }
 
+// Whether every chunk's reduction is finished by one rank alone.
+bool finishes_once(const std::vector<plan::Plan>& plans) {
+  std::vector<std::int32_t> finisher(static_cast<std::size_t>(plan::chunk_space(plans.front())), -1);
+  bool once = true;
+  for (const plan::Plan& each : plans)
+    for (const plan::Lane& lane : each.lanes)
+      plan::for_each_step(lane, [&](const plan::Step& step, std::int32_t i) {
+        if (!plan::reduces(step.op) || !step.final || step.target.buffer != plan::Buffer::output) return;
+        for (std::int32_t t = 0; t < step.target.size; ++t) {
+          std::int32_t& who = finisher[static_cast<std::size_t>(step.target.at(t, i))];
+          once &= who == -1 || who == each.rank.value;
+          who = each.rank.value;
+        }
+      });
+  return once;
+}
+
 }  // namespace
 
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
@@ -81,10 +100,20 @@ Tuner::Tuner(const Settings& settings, const Situation& situation)
       priced_(smaller(situation, kMostPriced)),
       cluster_(cluster_of(priced_, settings)) {}
 
-Result<Choice> Tuner::choose(const engine::Call& call) {
-  const bool ordered = call.numerics == engine::Numerics::ordered;
+Choice& Tuner::remembered(const engine::Call& call) {
   const auto length = static_cast<std::size_t>(std::bit_width(agreed_length(call, settings_).value));
-  Choice& chosen = chosen_[static_cast<std::size_t>(call.collective)].by_length[length + (ordered ? kLengths : 0)];
+  Remembered& of_collective = chosen_[static_cast<std::size_t>(call.collective)];
+  if (call.codec == nullptr) [[likely]]
+    return (call.numerics == engine::Numerics::ordered ? of_collective.ordered : of_collective.fast)[length];
+  if (call.codec != coded_with_) {
+    for (Remembered& each : chosen_) each.coded = {};
+    coded_with_ = call.codec;
+  }
+  return of_collective.coded[length];
+}
+
+Result<Choice> Tuner::choose(const engine::Call& call) {
+  Choice& chosen = remembered(call);
   if (chosen.algorithm != nullptr) [[likely]]
     return chosen;
   // Where there is no choice nothing needs to be priced.
@@ -117,11 +146,19 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
     return refuse(fmt::format("needs links of {} messages, SHOAL_CREDITS is {}", first.credits, settings_.credits));
   if (call.numerics == engine::Numerics::ordered && first.order != plan::Order::butterfly && situation_.world.value > 1)
     return refuse("adds in another order than ordered numerics promise");
+  if (call.codec != nullptr && situation_.world.value > 1) {
+    if (first.shared > 0) return refuse("sends nothing that could be encoded");
+    if (!finishes_once(plans_for(algorithm, priced_, call.root)))
+      return refuse("ends on several ranks, which would round differently");
+  }
   const bool only = settings_.algorithms.only(call.collective) == &algorithm;
   if ((only && !in_full) || situation_.world.value == 1) return candidate;
 
   const Bytes bytes = representative(call, settings_);
-  price(candidate, plans_for(algorithm, priced_, call.root), bytes, element_bytes(call.type));
+  if (call.codec == nullptr)
+    price(candidate, plans_for(algorithm, priced_, call.root), bytes, element_bytes(call.type));
+  else
+    price(candidate, plans_for(algorithm, priced_, call.root), {call.codec->wire_bytes(bytes.value / sizeof(float))}, 1);
   if (!in_full || !candidate.refusal.empty()) return candidate;
   const std::vector<plan::Plan> plans = plans_for(algorithm, situation_, call.root);
   if (const Result<plan::Counters> counted = plan::count(plans, bytes, element_bytes(call.type)); counted.is_ok()) {
@@ -204,6 +241,28 @@ Result<double> Tuner::predict(const engine::Call& call) const {
 
 Result<double> Tuner::predict(std::span<const engine::Transfer> transfers, Rank self) const {
   return exchange_time(transfers, self, situation_.world, cluster_of(situation_, settings_), settings_.tuning.slice);
+}
+
+double Tuner::expect_power(const engine::Call& call, std::size_t power) {
+  double& known = chosen_[static_cast<std::size_t>(call.collective)].expected_s[power];
+  if (known > 0) return known;
+  engine::Call like = call;
+  like.type = DataType::uint8;
+  like.count = {std::size_t{1} << power};
+  const Result<Choice> choice = choose(like);
+  if (!choice.is_ok()) return std::numeric_limits<double>::infinity();
+  const Result<double> time =
+      time_of(plans_for(*choice->algorithm, priced_, call.root), cluster_, {like.count.value}, 1, choice->tuning.slice);
+  known = time.is_ok() ? *time : std::numeric_limits<double>::infinity();
+  return known;
+}
+
+double Tuner::expect(const engine::Call& call) {
+  const std::size_t bytes = std::max<std::size_t>(size_of(call.count, call.type).value, 1);
+  const auto power = static_cast<std::size_t>(std::bit_width(bytes) - 1);
+  const double low = expect_power(call, power), high = expect_power(call, power + 1);
+  const auto start = static_cast<double>(std::size_t{1} << power);
+  return low + (high - low) * (static_cast<double>(bytes) - start) / start;
 }
 
 std::string Tuner::explain(const engine::Call& call) const {

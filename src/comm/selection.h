@@ -42,6 +42,10 @@ class Tuner {
   // invalid_usage if nothing that is allowed can do it.
   Result<Choice> choose(const engine::Call& call);
 
+  // Seconds that the chosen algorithm would take, between those of the powers of two around the call's bytes: quick once these
+  // are known, and the same on all ranks for calls of the same collective and length. Infinity if nothing can do it.
+  double expect(const engine::Call& call);
+
   // All algorithms of the collective, those that can run first, the cheapest first.
   std::vector<Candidate> candidates(const engine::Call& call) const;
   // The same as text, a line each, and why the winner won.
@@ -64,13 +68,17 @@ class Tuner {
   // not made yet have no algorithm.
   static constexpr std::size_t kLengths = 65;
   struct Remembered {
-    std::array<Choice, 2 * kLengths> by_length;
+    std::array<Choice, kLengths> fast, ordered, coded;
+    std::array<double, kLengths> expected_s{};  // of 2^i bytes, fast; 0: not known yet
   };
+  Choice& remembered(const engine::Call& call);
+  double expect_power(const engine::Call& call, std::size_t power);
   Settings settings_;
   Situation situation_;
   Situation priced_;  // what plans are priced for: a large world's choice must not take longer than its calls
   plan::Cluster cluster_;
   std::array<Remembered, plan::kCollectives> chosen_;
+  const compress::Codec* coded_with_ = nullptr;  // what `coded` of chosen_ is for
 };
 
 }  // namespace shoal::comm

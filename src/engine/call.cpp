@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "compress/codecs/codec.h"
 #include "engine/mix.h"
 
 namespace shoal::engine {
@@ -32,12 +33,17 @@ std::string describe(const Call& call) {
   if (plan::is_reduction(call.collective)) text += fmt::format(", {}", shoal::name_of(call.op));
   if (call.numerics != Numerics::fast) text += fmt::format(", {}", name_of(call.numerics));
   if (plan::has_root(call.collective)) text += fmt::format(", root {}", call.root.value);
+  if (call.codec != nullptr) text += fmt::format(", as {} on the wire", call.codec->name);
+  if (call.variant != 0) text += ", compressed";
   return text;
 }
 
-std::uint64_t lengths_digest(const Call& call) {
-  if (call.collective != plan::Collective::all_gather_v) return 0;
-  std::uint64_t all = 1;
+std::uint64_t details_digest(const Call& call) {
+  std::uint64_t all = call.variant;
+  if (call.codec != nullptr)
+    for (const char c : call.codec->name) all = mix(all ^ static_cast<unsigned char>(c));
+  if (call.collective != plan::Collective::all_gather_v) return all;
+  all = mix(all ^ 1);
   for (const std::size_t count : call.uneven->output.counts) all = mix(all ^ count);
   return all;
 }
@@ -47,9 +53,9 @@ std::uint32_t signature(const Call& call, std::uint64_t communicator) {
                              static_cast<std::uint64_t>(call.op) << 16 | static_cast<std::uint64_t>(call.numerics) << 24 |
                              static_cast<std::uint64_t>(call.root.value) << 32;
   std::uint64_t all = mix(mix(communicator ^ call.sequence) ^ what);
-  if (call.collective == plan::Collective::all_gather_v)
-    all = mix(all ^ lengths_digest(call));
-  else if (call.collective != plan::Collective::all_to_all_v)  // whose lengths only the two ends of a block know
+  if (call.collective == plan::Collective::all_gather_v || call.variant != 0 || call.codec != nullptr)
+    all = mix(all ^ details_digest(call));
+  if (call.collective != plan::Collective::all_to_all_v)  // whose lengths only the two ends of a block know
     all = mix(all ^ call.count.value);
   return static_cast<std::uint32_t>(all ^ (all >> 32));
 }

@@ -12,7 +12,13 @@
 #include "device/reduce.h"
 #include "plan/plan.h"
 
+namespace shoal::compress {
+struct Codec;
+}
+
 namespace shoal::engine {
+
+class Composition;
 
 // Blocks of different lengths, in elements; block q begins `offset` elements after the start of its buffer. Empty vectors for a
 // buffer whose blocks this rank has only one of, or none.
@@ -47,15 +53,20 @@ struct Call {
   Rank root;
   Numerics numerics = Numerics::fast;
   std::shared_ptr<const Uneven> uneven;  // of the collectives with blocks of different lengths
-  std::uint64_t ticket = 0;              // place in this rank's order: 1, 2, ...
-  std::uint64_t sequence = 0;            // of this communicator's collectives: 1, 2, ...; equal on all ranks
+  // Not null: messages travel encoded, of float32. What a rank keeps of a result is rounded as what it sends of it.
+  const compress::Codec* codec = nullptr;
+  std::shared_ptr<Composition> composition;  // not null: the call is made of other ones
+  std::uint64_t variant = 0;                 // what else all ranks must agree on, digested: how it is compressed; 0: nothing
+  std::uint64_t ticket = 0;                  // place in this rank's order: 1, 2, ...
+  std::uint64_t sequence = 0;                // of this communicator's collectives: 1, 2, ...; equal on all ranks
 };
 
 // "all_reduce #88 of 1000 float32, sum"; "broadcast #3 of 7 int8, root 2"
 std::string describe(const Call& call);
 
-// Of all_gather_v's lengths, which all ranks must agree on; 0 for other collectives.
-std::uint64_t lengths_digest(const Call& call);
+// What all ranks must agree on besides the members above, digested: lengths of all_gather_v, how a call is compressed; 0:
+// nothing.
+std::uint64_t details_digest(const Call& call);
 
 // What the receiver of a message compares before it touches the data. Equal on all ranks exactly if they make the same call.
 std::uint32_t signature(const Call& call, std::uint64_t communicator);

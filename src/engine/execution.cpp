@@ -92,6 +92,15 @@ bool Execution::advance() {
   return moved;
 }
 
+Traffic Execution::traffic() const {
+  Traffic all;
+  for (std::size_t i = 0; i < used_; ++i) {
+    all.sent.value += tracks_[i].traffic().sent.value;
+    all.received.value += tracks_[i].traffic().received.value;
+  }
+  return all;
+}
+
 const Status& Execution::failure() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].failure().is_ok()) return tracks_[i].failure();

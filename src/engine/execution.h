@@ -41,6 +41,9 @@ class Execution {
   // The first message that does not fit, if any. (Links that cannot be made are a wait that does not end: see drive.cpp.)
   const Status& failure() const;
 
+  // What the collective has moved so far.
+  Traffic traffic() const;
+
   // Long enough for a look at a clock not to count.
   bool is_long() const { return transferring_ || size_of(job_.call.count, job_.call.type).value > kSmall; }
 

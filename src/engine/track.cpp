@@ -35,6 +35,7 @@ void Track::start(const Job& job, const plan::Lane& lane, int channel, std::size
   iteration_ = 0;
   expected_ = asked_ = walked_ = false;
   failure_ = {};
+  traffic_ = {};
   done_ = slice_ >= job.slices || lane.loops.empty();
 }
 
@@ -66,6 +67,8 @@ void Track::next_slice() {
 }
 
 bool Track::execute(const Step& step) {
+  if (job_->call.codec != nullptr) [[unlikely]]
+    return execute_coded(step);
   switch (step.op) {
     case Op::copy: return do_copy(step);
     case Op::reduce: return do_reduce(step);
@@ -110,7 +113,7 @@ bool Track::do_send(const Step& step) {
   if (out == nullptr || !room_behind_direct(*out)) return false;
   const bool scaled = job_->scales_input && step.source.buffer == Buffer::input;
   if (Direct* direct = scaled || way.pieces > 1 ? nullptr : direct_way(*out, way.total))
-    return direct->send({part(step.source, way, 0).at, way.total.value}, job_->tag);
+    return direct->send({part(step.source, way, 0).at, way.total.value}, job_->tag) && sent(way.total);
   const std::span<std::byte> wire = out->acquire(way.total);
   if (wire.data() == nullptr) return false;
   std::byte* to = wire.data();
@@ -123,7 +126,7 @@ bool Track::do_send(const Step& step) {
     to += size_of(source).value;
   }
   out->commit(job_->tag);
-  return true;
+  return sent(way.total);
 }
 
 bool Track::do_recv(const Step& step) {
@@ -145,7 +148,7 @@ bool Track::do_recv(const Step& step) {
     from += n.value;
   }
   in->release();
-  return true;
+  return received(way.total);
 }
 
 bool Track::do_recv_reduce(const Step& step) {
@@ -162,7 +165,7 @@ bool Track::do_recv_reduce(const Step& step) {
     from += size_of(source).value;
   }
   in->release();
-  return true;
+  return received(way.total);
 }
 
 // Both links, and the message: all or nothing, for a fused step needs the message and room for it at once.
@@ -204,7 +207,7 @@ bool Track::do_recv_reduce_send(const Step& step) {
     out->commit(job_->tag);
   }
   in->release();
-  return true;
+  return sent(way.total) && received(way.total);
 }
 
 bool Track::do_recv_copy_send(const Step& step) {
@@ -237,7 +240,7 @@ bool Track::do_recv_copy_send(const Step& step) {
     out->commit(job_->tag);
   }
   in->release();
-  return true;
+  return sent(way.total) && received(way.total);
 }
 
 bool Track::do_signal(const Step& step) {
@@ -258,6 +261,7 @@ bool Track::do_copy_shared(const Step& step) {
   const Walk& way = walk(step);
   std::byte* const slots = shared_of({step.from.at(iteration_)});
   if (slots == nullptr) return false;
+  if (Rank{step.from.at(iteration_)} != job_->plan->rank) received(way.total);
   for (std::int32_t t = 0; t < way.pieces; ++t) {
     const Part source = job_->layout.slot(slots, step.source.at(t, iteration_), slice_);
     device::copy({part(step.target, way, t).at, nullptr, job_->stream_stores}, {source.at, size_of(source).value});
@@ -270,6 +274,7 @@ bool Track::do_reduce_shared(const Step& step) {
   const std::int32_t world = job_->plan->world.value;
   for (std::int32_t q = 0; q < world; ++q)
     if (shared_of({q}) == nullptr) return false;
+  received({way.total.value * static_cast<std::size_t>(world - 1)});
   const std::size_t width = job_->layout.width();
   for (std::int32_t t = 0; t < way.pieces; ++t) {
     const Part target = part(step.target, way, t);
@@ -348,17 +353,17 @@ bool Track::room_behind_direct(Link& out) const {
 
 Track::Walk Track::find_walk(const Step& step) const {
   const Chunk& chunk = step.target.buffer != Buffer::none ? step.target : step.source;
-  if (chunk.size == 1) return {1, false, size_of(part_of(chunk.buffer, chunk.at(0, iteration_)))};
+  if (chunk.size == 1) return {1, false, wire_size_of(part_of(chunk.buffer, chunk.at(0, iteration_)))};
   const auto in_one = [this](const Chunk& each) {
     return each.buffer == Buffer::none || (each.run == each.size && each.wrap == 0 && job_->layout.contiguous(each.buffer));
   };
-  Walk way{chunk.size, in_one(step.source) && in_one(step.target), {}};
+  Walk way{chunk.size, job_->call.codec == nullptr && in_one(step.source) && in_one(step.target), {}};
   if (way.merged) {
     way.pieces = 1;
     way.total = size_of(part(chunk, way, 0));
   } else {
     for (std::int32_t t = 0; t < chunk.size; ++t)
-      way.total.value += size_of(part_of(chunk.buffer, chunk.at(t, iteration_))).value;
+      way.total.value += wire_size_of(part_of(chunk.buffer, chunk.at(t, iteration_))).value;
   }
   return way;
 }

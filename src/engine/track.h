@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "engine/call.h"
+#include "engine/composition.h"
 #include "engine/layout.h"
 #include "engine/links.h"
 #include "engine/waiting.h"
@@ -46,6 +47,9 @@ class Track {
   // How many runs of the program with shared slots this track has done, over all calls: says which of the two sets is in use.
   std::uint64_t shared_runs() const { return shared_runs_; }
 
+  // What it has moved since it was started. What is read out of other ranks' shared slots is received.
+  const Traffic& traffic() const { return traffic_; }
+
  private:
   bool execute(const plan::Step& step);
   bool do_copy(const plan::Step& step);
@@ -59,6 +63,28 @@ class Track {
   bool do_wait(const plan::Step& step);
   bool do_copy_shared(const plan::Step& step);
   bool do_reduce_shared(const plan::Step& step);
+
+  // The same for calls with a codec (track_coded.cpp).
+  bool execute_coded(const plan::Step& step);
+  bool do_coded_copy(const plan::Step& step);
+  bool do_coded_reduce(const plan::Step& step);
+  bool do_coded_send(const plan::Step& step);
+  bool do_coded_recv(const plan::Step& step);
+  bool do_coded_pass_on(const plan::Step& step);
+  void encode(const plan::Step& step, const Part& source, std::byte* wire) const;
+  void decode(const std::byte* wire, const Part& target) const;
+  void round_off(std::byte* values, std::size_t elements) const;
+  Bytes wire_size_of(const Part& part) const;
+
+  // Always true: the end of a step that has moved something.
+  bool sent(Bytes size) {
+    traffic_.sent.value += size.value;
+    return true;
+  }
+  bool received(Bytes size) {
+    traffic_.received.value += size.value;
+    return true;
+  }
 
   void next_step();
   void next_slice();
@@ -84,7 +110,7 @@ class Track {
   struct Walk {
     std::int32_t pieces = 1;
     bool merged = false;
-    Bytes total;
+    Bytes total;  // of the message
   };
   // Of the step that the track stands at: found once, for a step is looked at again and again until its message comes.
   const Walk& walk(const plan::Step& step) {
@@ -119,6 +145,7 @@ class Track {
   bool walked_ = false;    // walk_ is this step's
   Walk walk_;
   std::uint64_t shared_runs_ = 0;
+  Traffic traffic_;
   Waiting waiting_;
   Status failure_;
 };

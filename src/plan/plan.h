@@ -90,9 +90,6 @@ constexpr Chunk every(Buffer buffer, Rotating first, std::int32_t size, std::int
   return {buffer, first, size, 1, pitch, wrap};
 }
 
-// How a message is encoded on the wire.
-enum class Codec : std::uint8_t { none };
-
 enum class Op : std::uint8_t {
   copy,              // target = source
   reduce,            // target = source (op) target
@@ -122,11 +119,10 @@ constexpr bool carries_data(Op op) { return op != Op::signal && op != Op::wait; 
 struct Step {
   Op op = Op::copy;
   bool final = false;  // the result is the finished reduction (integer averages are divided here); on copy: a world of one
-  Codec codec = Codec::none;
-  Rotating from;  // rank received from, if op receives; rank whose slot is read by copy_shared
-  Rotating to;    // rank sent to, if op sends
-  Chunk source;   // local operand
-  Chunk target;   // where the result is kept
+  Rotating from;       // rank received from, if op receives; rank whose slot is read by copy_shared
+  Rotating to;         // rank sent to, if op sends
+  Chunk source;        // local operand
+  Chunk target;        // where the result is kept
 };
 
 // Steps that run `iterations` times, with the rotating indices at i = 0, 1, ...

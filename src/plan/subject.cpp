@@ -9,8 +9,7 @@ namespace shoal::plan {
 namespace {
 
 bool same(const Step& a, const Step& b) {
-  return a.op == b.op && a.final == b.final && a.codec == b.codec && a.from == b.from && a.to == b.to && a.source == b.source &&
-         a.target == b.target;
+  return a.op == b.op && a.final == b.final && a.from == b.from && a.to == b.to && a.source == b.source && a.target == b.target;
 }
 bool same(const Loop& a, const Loop& b) {
   return a.iterations == b.iterations && std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),

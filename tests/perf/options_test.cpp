@@ -157,3 +157,20 @@ TEST_CASE("a size above the memory of the host is refused with what there is") {
   CHECK(check_against_machine(upper, 8, 8, 16 * gib).empty());
   CHECK(available_memory() > 0);
 }
+
+TEST_CASE("a compressor is checked before ranks meet, and goes with float sums and averages of all_reduce alone") {
+  const Options o = parsed({"--compressor", "fp16:feedback=1", "-o", "avg"});
+  CHECK(o.compressor == "fp16");
+  CHECK(o.compressor_options == "feedback=1");
+  const auto refused = [](Words arguments, const std::string& why) {
+    Options options;
+    const auto outcome = parse_options("all_reduce_perf", arguments, options);
+    CAPTURE(arguments, outcome.text);
+    CHECK_FALSE(outcome.proceed);
+    CHECK(outcome.text.find(why) != std::string::npos);
+  };
+  refused({"--compressor", "zip"}, "there is no compressor \"zip\"; there are: ");
+  refused({"--compressor", "fp16:speed=3"}, "options are: feedback");
+  refused({"--compressor", "fp16", "-d", "double"}, "-d must be float");
+  refused({"--compressor", "fp16", "-o", "max"}, "-o must be sum or avg");
+}

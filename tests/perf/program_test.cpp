@@ -147,6 +147,22 @@ TEST_CASE("extra columns, memory line and averages") {
   }
 }
 
+TEST_CASE("a compressed all-reduce has ratio and error in two columns a half, and ranks that agree") {
+  for (const int ranks : {1, 3}) {
+    const auto done = perf_ranks(ranks, {"-b", "4096", "-e", "64K", "-f", "16", "-n", "3", "--compressor", "fp16:feedback=1"});
+    CAPTURE(done.out, done.err);
+    CHECK(done.code == 0);
+    REQUIRE(rows(done.out).size() == 2);
+    for (const Words& row : rows(done.out)) {
+      REQUIRE(row.size() == 17);
+      CHECK(row[8] == "0");
+      CHECK(row[13] == "2.00");
+      CHECK(std::stod(row[14]) > 1e-5);
+      CHECK(std::stod(row[14]) < 1e-3);
+    }
+  }
+}
+
 TEST_CASE("the JSON file holds what the table shows") {
   std::string pattern = (std::filesystem::temp_directory_path() / "shoal-perf-XXXXXX").string();
   const std::filesystem::path directory = ::mkdtemp(pattern.data());

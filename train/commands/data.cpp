@@ -16,6 +16,7 @@ constexpr const char* kFooter =
     "  shoal-train data --model cnn --epochs 5\n"
     "  shoal-run -n 2 shoal-train data --target-accuracy 87 --json run.json\n"
     "  shoal-run -n 3 shoal-train data --epochs 1 --check\n"
+    "  shoal-run -n 4 shoal-train data --compressor dgc:density=0.001 --momentum 0\n"
     "  shoal-run -n 2 shoal-train data --first-bucket-mb 0.125 --bucket-mb 0.5    more overlap for a small model\n"
     "\n"
     "A launch environment (shoal-run, torchrun, mpirun, srun) makes the world; without one the run has one rank.";
@@ -93,6 +94,10 @@ void add_run_options(CLI::App& app, Parsed& parsed) {
       ->check(number_above(0, 100));
   app.add_flag("--check", options.check, "Repeat the run in one process without communication and compare the parameters");
   app.add_option("--json", options.json, "Write the run's figures to this file");
+  app.add_option(
+      "--compressor", options.compressor,
+      "Compress gradients, a tensor at a time: NAME[:KEY=VALUE,...] of docs/compression.md. dgc keeps the momentum itself: "
+      "give it --momentum 0");
   app.add_option("--bucket-mb", parsed.bucket_mb, "Cap of a gradient bucket, MiB")
       ->check(number_above(0, 4096))
       ->capture_default_str();
@@ -108,6 +113,8 @@ Exit run(const CLI::App& app, Parsed parsed, Seat seat) {
   if (app.count("--target-accuracy") != 0) parsed.options.target_accuracy = parsed.target;
   parsed.options.caps = {.first = static_cast<std::size_t>(parsed.first_bucket_mb * kBytesPerMb),
                          .other = static_cast<std::size_t>(parsed.bucket_mb * kBytesPerMb)};
+  if (parsed.options.check && !parsed.options.compressor.empty())
+    throw failure(Exit::usage, "--check: a compressed run is not the run alone's: leave out --compressor, or --check");
   if (blocks_of(parsed.options.recipe.batch) < seat.world) {
     throw failure(Exit::usage, "--batch: {} leaves some of {} ranks without a sample (shares are blocks of {}): at least {}",
                   parsed.options.recipe.batch, seat.world, kSampleBlock, seat.world * kSampleBlock);

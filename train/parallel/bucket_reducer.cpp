@@ -7,8 +7,9 @@
 
 namespace shoal::train {
 
-BucketReducer::BucketReducer(const Communicator& comm, std::span<float> gradients, std::vector<Bucket> buckets)
-    : comm_(comm), gradients_(gradients), buckets_(std::move(buckets)), stream_(comm.seat()) {
+BucketReducer::BucketReducer(const Communicator& comm, std::span<float> gradients, std::vector<Bucket> buckets,
+                             Compression* compression)
+    : comm_(comm), gradients_(gradients), buckets_(std::move(buckets)), compression_(compression), stream_(comm.seat()) {
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     begun_.emplace_back(comm.seat());
     done_.emplace_back(comm.seat());
@@ -22,8 +23,11 @@ void BucketReducer::ready_from(std::size_t offset) {
 void BucketReducer::launch(std::size_t bucket) {
   const auto piece = gradients_.subspan(buckets_[bucket].begin, buckets_[bucket].count());
   begun_[bucket].record(stream_);
-  check(ncclAllReduce(piece.data(), piece.data(), piece.size(), ncclFloat32, ncclSum, comm_.handle(), stream_.handle()),
-        "ncclAllReduce of gradients", comm_.seat());
+  if (compression_ != nullptr)
+    compression_->launch(bucket, piece, comm_, stream_);
+  else
+    check(ncclAllReduce(piece.data(), piece.data(), piece.size(), ncclFloat32, ncclSum, comm_.handle(), stream_.handle()),
+          "ncclAllReduce of gradients", comm_.seat());
   done_[bucket].record(stream_);
 }
 
@@ -32,6 +36,7 @@ void BucketReducer::wait(std::size_t bucket) {
   done_[bucket].wait();
   times_.exposed_ms += watch.ms();
   comm_.check_async();
+  if (compression_ != nullptr) compression_->count(bucket);
   times_.busy_ms += done_[bucket].ms_since(begun_[bucket]);
   if (bucket + 1 == buckets_.size()) launched_ = 0;
 }

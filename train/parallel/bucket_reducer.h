@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/parallel/comm.h"
+#include "train/parallel/compression.h"
 #include "train/parallel/gradient_sync.h"
 
 namespace shoal::train {
@@ -20,7 +21,8 @@ struct CommTimes {
 
 class BucketReducer final : public GradientSync {
  public:
-  BucketReducer(const Communicator& comm, std::span<float> gradients, std::vector<Bucket> buckets);
+  // `compression`: null, or what compresses each of the buckets; it outlives this.
+  BucketReducer(const Communicator& comm, std::span<float> gradients, std::vector<Bucket> buckets, Compression* compression);
 
   std::span<const Bucket> buckets() const override { return buckets_; }
   void ready_from(std::size_t offset) override;
@@ -35,6 +37,7 @@ class BucketReducer final : public GradientSync {
   const Communicator& comm_;
   std::span<float> gradients_;
   std::vector<Bucket> buckets_;
+  Compression* compression_;
   std::vector<Event> begun_, done_;  // an event a bucket
   std::size_t launched_ = 0;         // buckets of this step
   CommTimes times_;
