@@ -21,7 +21,7 @@
 #include "compress/compressor.h"
 #include "compress/errors.h"
 #include "compress/low_rank/low_rank.h"
-#include "compress/mix.h"
+#include "engine/mix.h"
 
 namespace shoal::compress {
 namespace {
@@ -39,7 +39,7 @@ constexpr std::size_t kRowsAtOnce = 4;
 
 // About normal, variance 1: the sum of four 16-bit integers. Without a library's logarithms the bits are every machine's.
 float draw(std::uint64_t seed, std::size_t i) {
-  const std::uint64_t bits = mix(seed + (i + 1) * kGolden);
+  const std::uint64_t bits = engine::mix(seed + (i + 1) * 0x9e3779b97f4a7c15);
   std::int64_t sum = -2 * 0xffff;
   for (int part = 0; part < 4; ++part) sum += static_cast<std::int64_t>((bits >> (16 * part)) & 0xffff);
   return static_cast<float>(sum) * 0x1.bb67aep-17F;  // sqrt(3) / 2^17
@@ -134,7 +134,7 @@ std::uint64_t PowerSgd::draw_columns() {
       low_rank::orthonormalise(column.data(), columns, 1, 1);
       continue;
     }
-    const std::uint64_t seed = mix(seed_ + ++next);
+    const std::uint64_t seed = engine::mix(seed_ + ++next);
     for (std::size_t k = 0; k < columns; ++k) column[k] = draw(seed, k);
   }
   return next;

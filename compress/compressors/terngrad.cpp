@@ -21,7 +21,7 @@
 
 #include "compress/calls.h"
 #include "compress/compressor.h"
-#include "compress/mix.h"
+#include "engine/mix.h"
 
 namespace shoal::compress {
 namespace {
@@ -36,7 +36,9 @@ constexpr std::array kOptions = {
 constexpr unsigned kCodeBits = 2;
 
 // Uniform in [0, 1), a multiple of 2^-24.
-float uniform(std::uint64_t seed, std::size_t i) { return static_cast<float>(mix(seed + i * kGolden) >> 40) * 0x1p-24F; }
+float uniform(std::uint64_t seed, std::size_t i) {
+  return static_cast<float>(engine::mix(seed + i * 0x9e3779b97f4a7c15) >> 40) * 0x1p-24F;
+}
 
 std::size_t packed_bytes(std::size_t n, unsigned bits) { return (n * bits + 7) / 8; }
 
@@ -211,7 +213,7 @@ Stages TernGrad::all_reduce(Tensor tensor, Place place) {
 
       const engine::Call exchange = lengths_.all_to_all(codes_.data(), arrived_.data());
       // Draws of other calls and ranks are others.
-      encode(tensor, place.world, mix(seed_ + calls_++ * kGolden + (self + 1) * 0xd1342543de82ef95));
+      encode(tensor, place.world, engine::mix(seed_ + calls_++ * 0x9e3779b97f4a7c15 + (self + 1) * 0xd1342543de82ef95));
       report_.encoded_bytes = sizeof scale_ + bytes;
       report_.encode_s += lap();
       co_yield exchange;
