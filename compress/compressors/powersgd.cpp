@@ -21,6 +21,7 @@
 #include "compress/compressor.h"
 #include "compress/errors.h"
 #include "compress/low_rank/low_rank.h"
+#include "compress/mix.h"
 
 namespace shoal::compress {
 namespace {
@@ -36,15 +37,9 @@ constexpr std::array kOptions = {
 
 constexpr std::size_t kRowsAtOnce = 4;
 
-std::uint64_t mix(std::uint64_t x) {  // SplitMix64's output function
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // About normal, variance 1: the sum of four 16-bit integers. Without a library's logarithms the bits are every machine's.
 float draw(std::uint64_t seed, std::size_t i) {
-  const std::uint64_t bits = mix(seed + (i + 1) * 0x9e3779b97f4a7c15);
+  const std::uint64_t bits = mix(seed + (i + 1) * kGolden);
   std::int64_t sum = -2 * 0xffff;
   for (int part = 0; part < 4; ++part) sum += static_cast<std::int64_t>((bits >> (16 * part)) & 0xffff);
   return static_cast<float>(sum) * 0x1.bb67aep-17F;  // sqrt(3) / 2^17

@@ -21,6 +21,7 @@
 
 #include "compress/calls.h"
 #include "compress/compressor.h"
+#include "compress/mix.h"
 
 namespace shoal::compress {
 namespace {
@@ -34,16 +35,8 @@ constexpr std::array kOptions = {
 
 constexpr unsigned kCodeBits = 2;
 
-std::uint64_t mix(std::uint64_t x) {  // SplitMix64's output function
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // Uniform in [0, 1), a multiple of 2^-24.
-float uniform(std::uint64_t seed, std::size_t i) {
-  return static_cast<float>(mix(seed + i * 0x9e3779b97f4a7c15) >> 40) * 0x1p-24F;
-}
+float uniform(std::uint64_t seed, std::size_t i) { return static_cast<float>(mix(seed + i * kGolden) >> 40) * 0x1p-24F; }
 
 std::size_t packed_bytes(std::size_t n, unsigned bits) { return (n * bits + 7) / 8; }
 
@@ -109,7 +102,8 @@ class TernGrad final : public Compressor {
   }
   void find_limit(const Tensor& tensor);
   void encode(const Tensor& tensor, World world, std::uint64_t seed);
-  void add_codes(std::size_t own, World world);
+  void add_codes(std::size_t own, World world, unsigned sum_bits);
+  void decode(const Tensor& tensor, World world, unsigned sum_bits) const;
 
   const std::size_t elements_;
   const bool compresses_;
@@ -161,7 +155,7 @@ void TernGrad::encode(const Tensor& tensor, World world, std::uint64_t seed) {
   }
 }
 
-void TernGrad::add_codes(std::size_t own, World world) {
+void TernGrad::add_codes(std::size_t own, World world, unsigned sum_bits) {
   std::fill_n(sums_.begin(), own, 0);
   for (std::size_t q = 0; q < static_cast<std::size_t>(world.value); ++q) {
     Unpacker unpacker(arrived_.data() + lengths_.received_at(q), kCodeBits);
@@ -169,6 +163,19 @@ void TernGrad::add_codes(std::size_t own, World world) {
       const auto code = static_cast<std::int32_t>(unpacker.get());
       sums_[i] += (code & 1) - (code >> 1);
     }
+  }
+  // From 0 on, for a field of bits.
+  Packer packer(own_.data(), sum_bits);
+  for (std::size_t i = 0; i < own; ++i) packer.put(static_cast<std::uint32_t>(sums_[i] + world.value));
+  packer.end();
+}
+
+void TernGrad::decode(const Tensor& tensor, World world, unsigned sum_bits) const {
+  for (std::size_t q = 0; q < static_cast<std::size_t>(world.value); ++q) {
+    const auto [begin, end] = stripe(world, q);
+    Unpacker unpacker(all_.data() + lengths_.received_at(q), sum_bits);
+    for (std::size_t i = begin; i < end; ++i)
+      tensor.output[i] = scale_ * static_cast<float>(static_cast<std::int32_t>(unpacker.get()) - world.value);
   }
 }
 
@@ -204,26 +211,17 @@ Stages TernGrad::all_reduce(Tensor tensor, Place place) {
 
       const engine::Call exchange = lengths_.all_to_all(codes_.data(), arrived_.data());
       // Draws of other calls and ranks are others.
-      encode(tensor, place.world, mix(seed_ + calls_++ * 0x9e3779b97f4a7c15 + (self + 1) * 0xd1342543de82ef95));
+      encode(tensor, place.world, mix(seed_ + calls_++ * kGolden + (self + 1) * 0xd1342543de82ef95));
       report_.encoded_bytes = sizeof scale_ + bytes;
       report_.encode_s += lap();
       co_yield exchange;
 
-      add_codes(own, place.world);
-      Packer packer(own_.data(), sum_bits);
-      const auto world = static_cast<std::int32_t>(ranks);
-      for (std::size_t i = 0; i < own; ++i) packer.put(static_cast<std::uint32_t>(sums_[i] + world));
-      packer.end();
+      add_codes(own, place.world, sum_bits);
       lengths_.renew(place.world);
       for (std::size_t q = 0; q < ranks; ++q) lengths_.received()[q] = packed_bytes(stripe(place.world, q).length(), sum_bits);
       co_yield lengths_.all_gather(own_.data(), all_.data());
 
-      for (std::size_t q = 0; q < ranks; ++q) {
-        const auto [begin, end] = stripe(place.world, q);
-        Unpacker unpacker(all_.data() + lengths_.received_at(q), sum_bits);
-        for (std::size_t i = begin; i < end; ++i)
-          tensor.output[i] = scale_ * static_cast<float>(static_cast<std::int32_t>(unpacker.get()) - world);
-      }
+      decode(tensor, place.world, sum_bits);
       co_return Status();
     }
   }
