@@ -33,7 +33,7 @@ constexpr std::array kOptions = {
     OptionSpec{.name = "warmup_epochs", .about = "number of warm-up epochs", .value = 4, .high = 64, .whole = true},
     OptionSpec{.name = "sample",
                .about = "share of the elements that the threshold is estimated from",
-               .value = 0.01,
+               .value = 0.001,
                .low = 1e-4,
                .high = 1},
     sparse::kScheduleOption,

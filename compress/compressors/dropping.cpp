@@ -16,7 +16,7 @@ constexpr std::array kOptions = {
     OptionSpec{.name = "density", .about = "share of the elements that is sent", .value = 0.01, .low = 1e-7, .high = 1},
     OptionSpec{.name = "sample",
                .about = "share of the elements that the threshold is estimated from",
-               .value = 0.01,
+               .value = 0.001,
                .low = 1e-4,
                .high = 1},
     sparse::kScheduleOption, sparse::kValuesOption,

@@ -320,7 +320,7 @@ TEST_CASE("Strom's threshold: four bytes a code; exactly tau is not sent; too ma
 TEST_CASE("Sparse compressors: a million elements and three") {
   const std::size_t n = 1000003;
   for (const char* kind : {"dropping", "dgc", "randomk", "threshold"}) {
-    const auto ranks = testing::make_ranks(kind, kind == std::string_view("threshold") ? "tau=5" : "density=0.001", {n, 1}, 2);
+    const auto ranks = testing::make_ranks(kind, kind == std::string_view("threshold") ? "tau=7" : "density=0.001", {n, 1}, 2);
     const Inputs inputs = random_inputs(2, n, 3);
     for (int call = 0; call < 2; ++call) require_same_bits(testing::all_reduce(ranks, inputs));
     const Report& report = ranks[0]->report();
