@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient dropping (Aji & Heafield, EMNLP 2017): r = r + g; what is largest of r is sent and leaves it. Without feedback what is
 // not sent is thrown away: the naive top-k, to compare with.
+#include <array>
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "compress/calls.h"
 #include "compress/sparse/all_reduce.h"

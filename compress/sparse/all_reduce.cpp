@@ -2,6 +2,7 @@
 #include "compress/sparse/all_reduce.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compress/calls.h"
 

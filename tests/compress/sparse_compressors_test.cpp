@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <random>
 #include <set>
@@ -69,6 +70,18 @@ std::vector<float> residual(const Compressor& compressor, std::size_t n) {
   std::vector<float> values(n);
   REQUIRE(in.floats(values));
   return values;
+}
+
+// One rank alone, whose collectives do nothing but copy.
+void run_alone(Compressor& compressor, Tensor tensor, std::function<double(const shoal::engine::Call&)> predict) {
+  Stages stages = compressor.all_reduce(tensor, {.world = {1}, .rank = {0}, .predict = std::move(predict)});
+  for (auto next = stages.next();; next = stages.next()) {
+    REQUIRE(next.is_ok());
+    if (!next->has_value()) return;
+    const shoal::engine::Call& call = **next;
+    if (call.output != call.input && call.count.value > 0)
+      std::memcpy(call.output, call.input, size_of(call.count, call.type).value);
+  }
 }
 
 void require_same_bits(const Outcome& outcome) {
@@ -234,15 +247,9 @@ TEST_CASE("Sparse compressors: output may be the input, averages are scaled befo
     Inputs halved = inputs;
     for (float& x : halved[0]) x *= 0.5F;
     const Outcome expected = testing::all_reduce(others, halved);
-    // By hand: one rank's collectives do nothing but copy.
     std::vector<float> memory = inputs[0];
-    Stages stages = ranks[0]->all_reduce({.input = memory.data(), .output = memory.data(), .elements = n, .scale = 0.5F},
-                                         {.world = {1}, .rank = {0}, .predict = [](const shoal::engine::Call&) { return 1.0; }});
-    for (auto next = stages.next(); next.is_ok() && next->has_value(); next = stages.next()) {
-      const shoal::engine::Call& call = **next;
-      if (call.output != call.input && call.count.value > 0)
-        std::memcpy(call.output, call.input, size_of(call.count, call.type).value);
-    }
+    run_alone(*ranks[0], {.input = memory.data(), .output = memory.data(), .elements = n, .scale = 0.5F},
+              [](const shoal::engine::Call&) { return 1.0; });
     REQUIRE(memory == expected.outputs[0]);
   }
 }
@@ -298,7 +305,7 @@ TEST_CASE("Strom's threshold: a residual stays within tau while gradients do, an
   }
 }
 
-TEST_CASE("Strom's threshold: four bytes a code; exactly tau is not sent; too many codes go as a vector") {
+TEST_CASE("Strom's threshold: four bytes a code; exactly tau is not sent") {
   const std::size_t n = 1000;
   const auto ranks = testing::make_ranks("threshold", "tau=1", {n, 1}, 2);
   Inputs inputs(2, std::vector<float>(n));
@@ -315,6 +322,26 @@ TEST_CASE("Strom's threshold: four bytes a code; exactly tau is not sent; too ma
   CHECK(ranks[1]->report().squared_norm == 53);
   CHECK(ranks[1]->report().squared_error == 37);
   CHECK_FALSE(ranks[0]->report().dense);
+}
+
+TEST_CASE("Strom's threshold: where codes would take longer than the vector, the vector goes, and says the same") {
+  const std::size_t n = 100;
+  const Inputs inputs = whole_inputs(1, n, 5);
+  for (const bool slow_gather : {false, true}) {
+    const auto ranks = testing::make_ranks("threshold", "tau=3", {n, 1}, 1);
+    std::vector<float> output(n);
+    run_alone(*ranks[0], {.input = inputs[0].data(), .output = output.data(), .elements = n},
+              [&](const shoal::engine::Call& call) {
+                return call.collective == shoal::plan::Collective::all_gather && slow_gather ? 2.0 : 1.0;
+              });
+    CHECK(ranks[0]->report().dense == slow_gather);
+    const std::vector<float> left = residual(*ranks[0], n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const float x = inputs[0][i];
+      REQUIRE(output[i] == (x > 3 ? 3 : x < -3 ? -3 : 0));
+      REQUIRE(output[i] + left[i] == x);
+    }
+  }
 }
 
 TEST_CASE("Sparse compressors: a million elements and three") {
