@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "compress/allocations.h"
 #include "compress/lockstep.h"
 
 using namespace shoal::compress;
@@ -251,6 +252,66 @@ TEST_CASE("Sparse compressors: output may be the input, averages are scaled befo
     run_alone(*ranks[0], {.input = memory.data(), .output = memory.data(), .elements = n, .scale = 0.5F},
               [](const shoal::engine::Call&) { return 1.0; });
     REQUIRE(memory == expected.outputs[0]);
+  }
+}
+
+TEST_CASE("Sparse compressors: a malformed message is an error that names its rank, and the state stays") {
+  const std::size_t n = 100;
+  for (const char* schedule : {"gather", "doubling", "split"}) {
+    CAPTURE(schedule);
+    const auto ranks = testing::make_ranks("dropping", std::string("density=0.1,schedule=") + schedule, {n, 1}, 2);
+    const std::vector<std::byte> before = saved(*ranks[0]).bytes();
+    const std::vector<float> input(n, 1.0F);
+    std::vector<float> output(n);
+    // Whatever the other rank sends has bits that no message has; as long as it should be.
+    Stages stages = ranks[0]->all_reduce({.input = input.data(), .output = output.data(), .elements = n},
+                                         {.world = {2}, .rank = {0}, .predict = [](const shoal::engine::Call&) { return 1.0; }});
+    shoal::Status status;
+    for (auto next = stages.next();; next = stages.next()) {
+      status = next.status();
+      if (!next.is_ok() || !next->has_value()) break;
+      const shoal::engine::Call& call = **next;
+      auto* const to = static_cast<std::byte*>(call.output);
+      if (call.uneven == nullptr) {
+        for (std::size_t q = 0; q < 2; ++q)
+          std::memcpy(to + q * call.count.value, static_cast<const std::byte*>(call.input), call.count.value);
+      } else if (call.uneven->output.counts[1] == sizeof(std::uint64_t)) {
+        std::memcpy(to, call.input, sizeof(std::uint64_t));  // doubling's lengths
+      } else {
+        const shoal::engine::Blocks& blocks = call.uneven->output;
+        if (blocks.counts[0] > 0) std::memcpy(to + blocks.offsets[0], call.input, blocks.counts[0]);
+        std::memset(to + blocks.offsets[1], 0xFF, blocks.counts[1]);
+      }
+    }
+    CHECK(status.code() == Code::invalid_usage);
+    CHECK(std::string(status.text()) == "compressed message of rank 1: sparse message: there is no format 0xff");
+    REQUIRE(status.culprit().has_value());
+    CHECK(status.culprit()->value == 1);
+    CHECK(saved(*ranks[0]).bytes() == before);
+  }
+}
+
+TEST_CASE("Sparse compressors allocate nothing from call to call") {
+  const std::size_t n = 20000;
+  const Inputs inputs = random_inputs(1, n, 1);
+  std::vector<float> output(n);
+  for (const Case& each : kWithState) {
+    CAPTURE(each.kind, each.options);
+    const auto ranks = testing::make_ranks(each.kind, each.options, {n, 1}, 1);
+    std::size_t before = 0;
+    for (int call = 0; call < 30; ++call) {
+      if (call == 10) before = testing::allocations();  // lengths that depend on the data have varied
+      Stages stages =
+          ranks[0]->all_reduce({.input = inputs[0].data(), .output = output.data(), .elements = n},
+                               {.world = {1}, .rank = {0}, .predict = [](const shoal::engine::Call&) { return 1.0; }});
+      for (auto next = stages.next(); next.is_ok() && next->has_value(); next = stages.next()) {
+        const shoal::engine::Call& made = **next;
+        if (made.output != made.input && made.count.value > 0)
+          std::memcpy(made.output, made.input, size_of(made.count, made.type).value);
+      }
+    }
+    const std::size_t made = testing::allocations() - before;
+    CHECK(made == 0);
   }
 }
 
