@@ -19,6 +19,11 @@ void StateWriter::text(std::string_view text) {
   bytes_.insert(bytes_.end(), from, from + text.size());
 }
 
+void StateWriter::blob(std::span<const std::byte> bytes) {
+  number(bytes.size());
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
 void StateWriter::floats(std::span<const float> values) {
   number(values.size());
   const std::span<const std::byte> from = std::as_bytes(values);

@@ -19,6 +19,7 @@ class StateWriter {
   void number(std::uint64_t value);
   void text(std::string_view text);
   void floats(std::span<const float> values);
+  void blob(std::span<const std::byte> bytes);
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
   std::vector<std::byte> take() { return std::move(bytes_); }
@@ -37,6 +38,8 @@ class StateReader {
   std::string text();
   // False unless the array in the bytes has exactly this length; it is then read.
   bool floats(std::span<float> values);
+  // Points into the bytes.
+  std::span<const std::byte> blob() { return take(number()); }
 
   bool ok() const { return ok_; }
   bool at_end() const { return left_.empty(); }

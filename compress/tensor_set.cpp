@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "core/log.h"
 
@@ -16,9 +17,6 @@ namespace {
 constexpr std::uint64_t kMagic = 0x4554415453434853;  // "SHCSTATE"
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kDigestBytes = 32;
-// What a saved shape may claim; more than any machine's memory would be a spoilt file.
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
-
 using Digest = std::array<std::byte, kDigestBytes>;
 
 Digest digest_of(std::span<const std::byte> bytes) {
@@ -53,22 +51,34 @@ Result<std::unique_ptr<TensorSet>> TensorSet::create(std::string_view name, std:
 
 std::string TensorSet::describe() const { return fmt::format("{}:{}", kind_.name, options_.text()); }
 
-TensorSet::Entry TensorSet::make(std::string_view key, Shape shape) const {
-  return {.compressor = kind_.make(kind_, options_, shape, seed_of(key)), .shape = shape};
+Status TensorSet::make(std::string_view key, Entry& entry) const {
+  entry.compressor = kind_.make(kind_, options_, entry.shape, seed_of(key));
+  const std::vector<std::byte> loaded = std::exchange(entry.loaded, {});
+  if (loaded.empty()) return {};
+  StateReader in(loaded);
+  Status read = entry.compressor->load(in);
+  if (read.is_ok() && in.at_end()) return {};
+  return fail(Code::invalid_argument, "the loaded state of tensor \"{}\" is not one of its shape: it starts anew", key);
 }
 
 Result<TensorSet::Use> TensorSet::use(std::string_view key, Shape shape) {
   const std::lock_guard lock(mutex_);
   auto found = tensors_.find(key);
-  if (found == tensors_.end()) found = tensors_.emplace(key, make(key, shape)).first;
+  if (found == tensors_.end()) {
+    found = tensors_.emplace(key, Entry()).first;
+    found->second.shape = shape;
+  }
   Entry& entry = found->second;
   if (entry.in_use)
     return fail(Code::invalid_usage, "tensor \"{}\" is being reduced by another call: a tensor's calls follow each other", key);
   if (entry.shape != shape) {
     log::info(log::Subsystem::coll, -1, "tensor \"{}\" had {} x {} elements and has {} x {}: {} starts anew with it", key,
               entry.shape.rows, entry.shape.columns(), shape.rows, shape.columns(), kind_.name);
-    entry = make(key, shape);
+    entry = Entry();
+    entry.shape = shape;
   }
+  if (entry.compressor == nullptr)
+    if (Status s = make(key, entry); !s.is_ok()) return s;
   entry.in_use = true;
   return Use(&entry, [this](Entry* used) {
     const std::lock_guard again(mutex_);
@@ -94,7 +104,13 @@ Result<std::vector<std::byte>> TensorSet::save() const {
     out.text(key);
     out.number(entry.shape.elements);
     out.number(entry.shape.rows);
-    entry.compressor->save(out);
+    if (entry.compressor == nullptr) {
+      out.blob(entry.loaded);
+      continue;
+    }
+    StateWriter state;
+    entry.compressor->save(state);
+    out.blob(state.bytes());
   }
   std::vector<std::byte> bytes = out.take();
   const Digest digest = digest_of(bytes);
@@ -120,11 +136,12 @@ Result<TensorSet::Tensors> TensorSet::read(std::span<const std::byte> bytes) con
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
     const std::string key = in.text();
     const Shape shape{in.number(), in.number()};
-    const bool fits = shape.rows >= 1 && shape.elements % shape.rows == 0 && shape.elements <= kMostElements;
-    if (!in.ok() || !fits) return fail(Code::invalid_argument, "the state's tensor \"{}\" has no shape", key);
-    Entry entry = make(key, shape);
-    if (Status s = entry.compressor->load(in); !s.is_ok())
-      return fail(Code::invalid_argument, "the state's tensor \"{}\": {}", key, s.text());
+    const std::span<const std::byte> state = in.blob();
+    if (!in.ok() || shape.rows < 1 || shape.elements % shape.rows != 0)
+      return fail(Code::invalid_argument, "the state's tensor \"{}\" has no shape", key);
+    Entry entry;
+    entry.shape = shape;
+    entry.loaded.assign(state.begin(), state.end());
     tensors.emplace(key, std::move(entry));
   }
   if (!in.ok() || !in.at_end()) return fail(Code::invalid_argument, "the state is not as long as its tensors need");

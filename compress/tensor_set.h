@@ -26,14 +26,16 @@ class TensorSet {
   const Kind& kind() const { return kind_; }
 
   struct Entry {
-    std::unique_ptr<Compressor> compressor;
+    std::unique_ptr<Compressor> compressor;  // null: not used since it was loaded
+    std::vector<std::byte> loaded;           // what it will start with: memory is taken for tensors that there are, not claimed
     Shape shape;
     bool in_use = false;                   // by a call that runs; under the set's mutex
     std::vector<float> widened, narrowed;  // of calls in other types than float32
   };
   using Use = std::unique_ptr<Entry, std::function<void(Entry*)>>;
   // The tensor for one call; made, or (if its shape is another one now) made anew: then what was remembered of it is gone, and
-  // the log says so. invalid_usage while another call has it. Must not outlive the set.
+  // the log says so. invalid_usage while another call has it; invalid_argument if what was loaded of it is no state of its shape.
+  // Must not outlive the set.
   Result<Use> use(std::string_view key, Shape shape);
 
   // All tensors' states as bytes, with version, compressor and a digest. invalid_usage while a tensor is in use.
@@ -47,7 +49,7 @@ class TensorSet {
  private:
   TensorSet(const Kind& kind, Options options) : kind_(kind), options_(std::move(options)) {}
   using Tensors = std::map<std::string, Entry, std::less<>>;
-  Entry make(std::string_view key, Shape shape) const;
+  Status make(std::string_view key, Entry& entry) const;
   Result<Tensors> read(std::span<const std::byte> bytes) const;
   Status none_in_use() const;  // mutex_ held
 

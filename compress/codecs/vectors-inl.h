@@ -74,23 +74,31 @@ HWY_INLINE void store_halves(hn::Vec<Halves> v, std::byte* to) {
 #endif
 }
 
-// The values of float16 bits.
-HWY_INLINE VFloats widened(hn::Vec<Halves> bits) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::Set(Floats(), device::from_float16(hn::GetLane(bits)));
-#else
-  return hn::PromoteTo(Floats(), hn::BitCast(hn::Rebind<hwy::float16_t, Floats>(), bits));
-#endif
+// The values of float16 bits, and floats rounded to them, to nearest, ties to even; NaN stays NaN. Where no instruction does it,
+// Highway's own conversions cut off instead of rounding.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+HWY_INLINE VFloats widened(hn::Vec<Halves> v) {
+  std::uint16_t bits[kLanes];
+  float values[kLanes];
+  hn::StoreU(v, Halves(), bits);
+  for (std::size_t i = 0; i < kLanes; ++i) values[i] = device::from_float16(bits[i]);
+  return load(values);
 }
-
-// Rounded to float16 bits, to nearest, ties to even; NaN stays NaN.
 HWY_INLINE hn::Vec<Halves> narrowed(VFloats v) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::Set(Halves(), device::to_float16(hn::GetLane(v)));
-#else
-  return hn::BitCast(Halves(), hn::DemoteTo(hn::Rebind<hwy::float16_t, Floats>(), v));
-#endif
+  float values[kLanes];
+  std::uint16_t bits[kLanes];
+  hn::StoreU(v, Floats(), values);
+  for (std::size_t i = 0; i < kLanes; ++i) bits[i] = device::to_float16(values[i]);
+  return hn::LoadU(Halves(), bits);
 }
+#else
+HWY_INLINE VFloats widened(hn::Vec<Halves> v) {
+  return hn::PromoteTo(Floats(), hn::BitCast(hn::Rebind<hwy::float16_t, Floats>(), v));
+}
+HWY_INLINE hn::Vec<Halves> narrowed(VFloats v) {
+  return hn::BitCast(Halves(), hn::DemoteTo(hn::Rebind<hwy::float16_t, Floats>(), v));
+}
+#endif
 
 // The bits of max|x| over whole rows. Without their sign floats compare like integers, infinity above all numbers and NaN above
 // infinity.

@@ -8,8 +8,12 @@
 //
 // The momentum lives in u: the caller applies the output as plain SGD does. At density 1, and for vectors that are short, the sum
 // is dense and the momentum is applied to it: u = m u + sum g, output = u.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "compress/calls.h"
 #include "compress/sparse/all_reduce.h"
@@ -33,7 +37,7 @@ constexpr std::array kOptions = {
     OptionSpec{.name = "warmup_epochs", .about = "number of warm-up epochs", .value = 4, .high = 64, .whole = true},
     OptionSpec{.name = "sample",
                .about = "share of the elements that the threshold is estimated from",
-               .value = 0.01,
+               .value = 0.001,
                .low = 1e-4,
                .high = 1},
     sparse::kScheduleOption,
@@ -153,6 +157,7 @@ Stages Dgc::all_reduce(Tensor tensor, Place place) {
   const auto since_start = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   report_ = {};
   if (dense_) {
+    // (A rank whose own gradient is not finite does not clip it.)
     tensor.scale = clipped_scale(tensor, place.world);
     sparse::write_scaled(tensor);
     report_ = {.encoded_bytes = elements_ * sizeof(float), .encode_s = since_start(), .selected = elements_, .dense = true};

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient dropping (Aji & Heafield, EMNLP 2017): r = r + g; what is largest of r is sent and leaves it. Without feedback what is
 // not sent is thrown away: the naive top-k, to compare with.
+#include <array>
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "compress/calls.h"
 #include "compress/sparse/all_reduce.h"
@@ -16,7 +19,7 @@ constexpr std::array kOptions = {
     OptionSpec{.name = "density", .about = "share of the elements that is sent", .value = 0.01, .low = 1e-7, .high = 1},
     OptionSpec{.name = "sample",
                .about = "share of the elements that the threshold is estimated from",
-               .value = 0.01,
+               .value = 0.001,
                .low = 1e-4,
                .high = 1},
     sparse::kScheduleOption, sparse::kValuesOption,

@@ -4,11 +4,14 @@
 //
 // The vector is cut into k parts as equal as can be, and one place is drawn from each: k distinct places in order, every element
 // as likely as any other (but for parts that are one element longer), in O(k).
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
+#include <vector>
 
 #include "compress/calls.h"
 #include "compress/compressor.h"
-#include "compress/errors.h"
 #include "compress/sparse/all_reduce.h"
 #include "compress/sparse/floats.h"
 #include "compress/sparse/select.h"
@@ -87,21 +90,18 @@ void RandomK::contribute(const Tensor& tensor) {
     std::fill(values_.begin(), values_.end() - 1, 0.0F);
     return;
   }
-  float unused = 0;
-  for (std::size_t i = 0; i < kept_; ++i) values_[i] = sparse::accumulated(step, places_[i], unused);
+  const auto meant = [&](std::size_t i) { return residual_.empty() ? tensor.scale * tensor.input[i] : residual_.next()[i]; };
+  std::transform(places_.begin(), places_.end(), values_.begin(), meant);
   report_.selected = kept_;
   if (tensor.measure) {
-    double all = 0, sent = 0;
-    if (residual_.empty())
-      for (std::size_t i = 0; i < elements_; ++i) {
-        const double meant = tensor.scale * tensor.input[i];
-        all += meant * meant;
-      }
-    else
-      all = sparse::sum_of_squares(residual_.next(), elements_);
-    sent = sparse::sum_of_squares(values_.data(), kept_);
-    report_.squared_norm = all;
-    report_.squared_error = kept_ == elements_ ? 0 : std::max(0.0, all - sent);
+    std::size_t sent = 0;
+    for (std::size_t i = 0; i < elements_; ++i) {
+      const double square = static_cast<double>(meant(i)) * static_cast<double>(meant(i));
+      const bool is_sent = sent < kept_ && places_[sent] == i;
+      sent += is_sent ? 1 : 0;
+      report_.squared_norm += square;
+      report_.squared_error += is_sent ? 0 : square;
+    }
   }
   if (!residual_.empty())
     for (const std::size_t place : places_) residual_.next()[place] = 0;

@@ -2,8 +2,11 @@
 // A fixed threshold (Strom, Interspeech 2015): r = r + g; of every element with |r| > tau a code travels that says +tau or -tau,
 // 31 bits of index and the sign, and r loses as much. How much travels depends on the data; if it would take longer than the
 // vector itself, all ranks sum vectors of +-tau.
-#include <bit>
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
+#include <vector>
 
 #include "compress/calls.h"
 #include "compress/compressor.h"

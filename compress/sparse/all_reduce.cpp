@@ -2,6 +2,7 @@
 #include "compress/sparse/all_reduce.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compress/calls.h"
 
@@ -49,32 +50,32 @@ Schedule cheapest(std::span<const Announcement> ranks, std::uint64_t n, ValueTyp
   if (n == 0) return Schedule::gather;
   const World world{static_cast<std::int32_t>(ranks.size())};
   const auto length = static_cast<double>(n), p = static_cast<double>(ranks.size());
-  const double own_value = static_cast<double>(bytes_of(values));
+  constexpr double kNumber = sizeof(std::uint64_t);  // [bytes] of a length that is told
+  const auto collective = [&](plan::Collective which, double bytes) { return predict(blocks_of(which, bytes)); };
   std::uint64_t longest = 0, most = 0;
-  std::vector<double> left_out = {1};  // [q] of the elements, those that are in none of q ranks' entries: prod (1 - d)
   for (const Announcement& each : ranks) {
     longest = std::max(longest, each.bytes);
     most = std::max(most, each.entries);
-    left_out.push_back(left_out.back() * (1 - static_cast<double>(each.entries) / length));
   }
-  const auto collective = [&](plan::Collective which, double bytes) { return predict(blocks_of(which, bytes)); };
-  const double block = static_cast<double>(longest), number = sizeof(std::uint64_t);
+  // Entries of the union of the first ranks, of more from call to call: n (1 - prod (1 - d)).
+  auto united = [&, counted = std::size_t{0}, left_out = 1.0](std::size_t first) mutable {
+    for (; counted < first; ++counted) left_out *= 1 - static_cast<double>(ranks[counted].entries) / length;
+    return (1 - left_out) * length;
+  };
 
   double doubling = 0;
   for (int round = 0; round < rounds(world); ++round) {
     const std::size_t merged = std::min<std::size_t>(ranks.size(), std::size_t{1} << round);
-    const double entries = (1 - left_out[merged]) * length;
-    const double bytes = round == 0 ? block : sum_bytes(entries, length);
+    const double bytes = round == 0 ? static_cast<double>(longest) : sum_bytes(united(merged), length);
     // Two ranks exchange: as many bytes as a block for every other rank would make.
-    doubling += collective(plan::Collective::all_to_all, number / p);
+    doubling += collective(plan::Collective::all_to_all, kNumber / p);
     doubling += collective(plan::Collective::all_to_all, bytes / std::max(1.0, p - 1));
   }
-  const double share_bytes = sum_bytes((1 - left_out.back()) * length / p, length / p);
-  const double split =
-      collective(plan::Collective::all_to_all, number) +
-      collective(plan::Collective::all_to_all, message_bytes(static_cast<double>(most) / p, length / p, own_value)) +
-      collective(plan::Collective::all_gather, number) + collective(plan::Collective::all_gather, share_bytes);
-  const double gather = collective(plan::Collective::all_gather, block);
+  const double own_share = message_bytes(static_cast<double>(most) / p, length / p, static_cast<double>(bytes_of(values)));
+  const double split = collective(plan::Collective::all_to_all, kNumber) + collective(plan::Collective::all_to_all, own_share) +
+                       collective(plan::Collective::all_gather, kNumber) +
+                       collective(plan::Collective::all_gather, sum_bytes(united(ranks.size()) / p, length / p));
+  const double gather = collective(plan::Collective::all_gather, static_cast<double>(longest));
   const double dense = predict({.collective = plan::Collective::all_reduce, .count = {n}});
 
   Schedule best = Schedule::gather;

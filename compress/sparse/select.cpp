@@ -10,9 +10,9 @@ namespace shoal::compress::sparse {
 namespace {
 
 constexpr int kMostRounds = 10;
-constexpr double kTooFew = 0.8;    // of k
-constexpr float kLower = 0.8F;     // of the threshold
-constexpr double kLeastHits = 16;  // of the k in a sample
+constexpr double kTooFew = 0.8;   // of k
+constexpr float kLower = 0.8F;    // of the threshold
+constexpr double kLeastHits = 4;  // of the k in a sample
 
 }  // namespace
 
@@ -38,6 +38,7 @@ std::uint32_t Selector::estimate(const Accumulation& step, std::size_t n, std::s
   const Sample places = sample_of(n, k, sample, seed);
   if (places.stride == 1) return 0;
   magnitudes_.clear();
+  magnitudes_.reserve(n / places.stride + 1);
   for (std::size_t i = places.start; i < n; i += places.stride) {
     float velocity = 0;
     magnitudes_.push_back(magnitude(accumulated(step, i, velocity)));

@@ -23,7 +23,7 @@ struct Sample {
   std::uint64_t stride = 1;
   std::uint64_t size(std::uint64_t n) const { return start >= n ? 0 : (n - start - 1) / stride + 1; }
 };
-// Some `fraction` of n elements, but as many that 16 of the k can be expected among them. Strides are odd, long ones 32 j + 1, so
+// Some `fraction` of n elements, but so many that 4 of the k can be expected among them. Strides are odd, long ones 32 j + 1, so
 // that a sample does not follow the columns of a matrix. The start depends on the seed.
 Sample sample_of(std::uint64_t n, std::uint64_t k, double fraction, std::uint64_t seed);
 

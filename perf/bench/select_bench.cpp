@@ -20,7 +20,7 @@ namespace {
 using namespace shoal::compress::sparse;
 
 constexpr double kDensity = 0.001;
-constexpr double kSample = 0.01;
+constexpr double kSample = 0.001;
 
 void report(benchmark::State& state, std::size_t n) {
   state.SetBytesProcessed(static_cast<std::int64_t>(static_cast<std::size_t>(state.iterations()) * n * sizeof(float)));

@@ -116,6 +116,13 @@ Ranks make_ranks(std::string_view name, std::string_view options, shoal::compres
   return ranks;
 }
 
+void run_alone(const shoal::engine::Call& call) {
+  Outcome ignored;
+  ignored.sent.resize(1);
+  ignored.received.resize(1);
+  REQUIRE(run({call}, ignored) == "");
+}
+
 Outcome all_reduce(const Ranks& ranks, const std::vector<std::vector<float>>& inputs, bool average, bool measure) {
   const std::size_t world = ranks.size(), n = inputs.front().size();
   Outcome outcome;

@@ -28,4 +28,7 @@ Ranks make_ranks(std::string_view kind, std::string_view options, shoal::compres
 // One compressed all-reduce. inputs[rank], all of the same length.
 Outcome all_reduce(const Ranks& ranks, const std::vector<std::vector<float>>& inputs, bool average = false, bool measure = true);
 
+// A collective of a world of one.
+void run_alone(const shoal::engine::Call& call);
+
 }  // namespace testing

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// (A file of its own: inlined into its callers, the pair looks mismatched to GCC.)
+#include "compress/allocations.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::size_t made = 0;
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  ++made;
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
+
+namespace testing {
+
+std::size_t allocations() { return made; }
+
+}  // namespace testing
