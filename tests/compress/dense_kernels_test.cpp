@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of low-rank and one-bit compression: the same bits with every instruction set.
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <optional>
 
 #include "compress/low_rank/low_rank.h"
