@@ -20,7 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kYields = 50;  // more do not make it faster, on 2 processors with 4 and 8 ranks; 1 is too few
+constexpr std::size_t kTimedBytes = 4096;  // calls of more are long enough for a look at the clock
+constexpr int kYields = 50;                // more do not make it faster, on 2 processors with 4 and 8 ranks; 1 is too few
 
 int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
   return static_cast<int>(
@@ -247,7 +248,7 @@ void Communicator::issue(Exchange& exchange) {
   recorder_.issue({.ticket = exchange.ticket, .root = static_cast<std::int32_t>(exchange.transfers.size()), .count = bytes});
 }
 
-engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute) {
+engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute, bool timed) {
   engine::Driven driven{.execution = execution_.get(),
                         .doorbell = endpoint_.doorbell,
                         .watch = this,
@@ -255,13 +256,13 @@ engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_com
                         .policy = beside_compute ? beside_compute_ : alone_};
   driven.result = wait_for_turn(ticket);
   driven.finished = !driven.result.is_ok();
-  recorder_.start(ticket);
+  recorder_.start(ticket, timed || trace_ != nullptr);
   if (driven.finished) driven.watch = nullptr;  // it never began, perhaps not even had its turn
   return driven;
 }
 
 engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
-  engine::Driven driven = wait_to_begin(call.ticket, beside_compute);
+  engine::Driven driven = wait_to_begin(call.ticket, beside_compute, size_of(call.count, call.type).value > kTimedBytes);
   running_ = call.sequence;
   if (driven.finished) return driven;
   without_bad_alloc(driven, [&] {
@@ -302,7 +303,7 @@ bool Communicator::next(engine::Driven& ended) {
 }
 
 engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
-  engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute);
+  engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute, true);
   running_ = 0;
   if (!driven.finished) without_bad_alloc(driven, [&] { start(exchange); });
   return driven;

@@ -131,7 +131,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment, link::NetworkDoors network,
                   link::Listener local);
   void plan_waiting(const Environment& environment);
-  engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute);
+  engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute, bool timed);
   // A call that has its place in the order must also leave it: lack of memory is how it ends.
   template <typename F>
   static void without_bad_alloc(engine::Driven& driven, F&& f) {

@@ -23,6 +23,7 @@ DumpedOperation told(const Operation& operation, const TickScale& clock) {
 
 void Communicator::note(const engine::Standing& standing, std::chrono::nanoseconds unmoved) {
   const std::lock_guard lock(noted_mutex_);
+  recorder_.stamp(completed_.load(std::memory_order_relaxed) + 1);
   noted_ = {standing, completed_.load(std::memory_order_relaxed) + 1, std::chrono::steady_clock::now() - unmoved};
 }
 

@@ -77,10 +77,15 @@ void FlightRecorder::issue(const Operation& operation) {
 // Where a thousand others were issued meanwhile, the slot is no longer this one's.
 bool FlightRecorder::keeps(std::uint64_t ticket) const { return word(ticket, kTicket).load(std::memory_order_relaxed) == ticket; }
 
-void FlightRecorder::start(std::uint64_t ticket) {
+void FlightRecorder::start(std::uint64_t ticket, bool timed) {
   if (!keeps(ticket)) return;
-  word(ticket, kStarted).store(ticks_now(), std::memory_order_release);
+  if (timed || ticket % kTimedEvery == 1) word(ticket, kStarted).store(ticks_now(), std::memory_order_release);
   word(ticket, kOutcome).store(outcome(Operation::State::running, -1), std::memory_order_release);
+}
+
+void FlightRecorder::stamp(std::uint64_t ticket) {
+  if (keeps(ticket) && word(ticket, kStarted).load(std::memory_order_relaxed) == 0)
+    word(ticket, kStarted).store(ticks_now(), std::memory_order_release);
 }
 
 void FlightRecorder::choose(std::uint64_t ticket, std::int16_t algorithm) {
@@ -93,6 +98,18 @@ void FlightRecorder::end(std::uint64_t ticket, bool ok, bool timed) {
   const std::int16_t algorithm = algorithm_of(word(ticket, kOutcome).load(std::memory_order_relaxed));
   word(ticket, kOutcome)
       .store(outcome(ok ? Operation::State::done : Operation::State::failed, algorithm), std::memory_order_release);
+}
+
+// Nearly when an operation started that follows the timed one closely, being small as all between them; 0: unknown.
+std::uint64_t FlightRecorder::last_time_before(std::uint64_t ticket) const {
+  const auto acquire = std::memory_order_acquire;
+  for (std::uint64_t back = 1; back < kTimedEvery && back < ticket; ++back) {
+    const std::uint64_t before = ticket - back;
+    if (word(before, kTicket).load(acquire) != before) return 0;
+    const std::uint64_t time = std::max(word(before, kStarted).load(acquire), word(before, kEnded).load(acquire));
+    if (time != 0) return time;
+  }
+  return 0;
 }
 
 std::optional<Operation> FlightRecorder::find(std::uint64_t ticket) const {
@@ -112,6 +129,7 @@ std::optional<Operation> FlightRecorder::find(std::uint64_t ticket) const {
   const std::uint64_t ending = word(ticket, kOutcome).load(acquire);
   found.algorithm = algorithm_of(ending);
   found.state = static_cast<Operation::State>(ending >> 32);
+  if (found.started == 0 && found.state != Operation::State::issued) found.started = last_time_before(ticket);
   if (!keeps(ticket)) return std::nullopt;  // it was rewritten meanwhile
   return found;
 }

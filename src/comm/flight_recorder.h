@@ -50,7 +50,10 @@ class FlightRecorder {
 
   // A call, or a group's transfers, took its place in the order.
   void issue(const Operation& operation);
-  void start(std::uint64_t ticket);
+  // Of small operations every 16th is timed, unless asked: find() gives the others the time of the last one before.
+  void start(std::uint64_t ticket, bool timed);
+  // It is slow: if it has no time of its own it gets the present one.
+  void stamp(std::uint64_t ticket);
   void choose(std::uint64_t ticket, std::int16_t algorithm);
   // Small operations are not timed at their end unless asked: reading the clock costs some percent of them.
   void end(std::uint64_t ticket, bool ok, bool timed);
@@ -73,7 +76,10 @@ class FlightRecorder {
     void operator()(Slot* slots) const;
   };
 
+  static constexpr std::uint64_t kTimedEvery = 16;
+
   bool keeps(std::uint64_t ticket) const;
+  std::uint64_t last_time_before(std::uint64_t ticket) const;
   std::atomic_ref<std::uint64_t> word(std::uint64_t ticket, Word which) const {
     return std::atomic_ref(slots_.get()[ticket % kKept].words[which]);
   }

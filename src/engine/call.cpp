@@ -52,11 +52,13 @@ std::uint32_t signature(const Call& call, std::uint64_t communicator) {
   const std::uint64_t what = static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
                              static_cast<std::uint64_t>(call.op) << 16 | static_cast<std::uint64_t>(call.numerics) << 24 |
                              static_cast<std::uint64_t>(call.root.value) << 32;
-  std::uint64_t all = mix(mix(communicator ^ call.sequence) ^ what);
-  if (call.collective == plan::Collective::all_gather_v || call.variant != 0 || call.codec != nullptr)
-    all = mix(all ^ details_digest(call));
+  // One mix, after products with odd constants that do not wait for each other: a call's every message carries this.
+  std::uint64_t all = communicator ^ call.sequence * 0x9e3779b97f4a7c15ULL ^ what * 0xd6e8feb86659fd93ULL;
   if (call.collective != plan::Collective::all_to_all_v)  // whose lengths only the two ends of a block know
-    all = mix(all ^ call.count.value);
+    all ^= (call.count.value + 1) * 0xa0761d6478bd642fULL;
+  if (call.collective == plan::Collective::all_gather_v || call.variant != 0 || call.codec != nullptr)
+    all ^= mix(details_digest(call));
+  all = mix(all);
   return static_cast<std::uint32_t>(all ^ (all >> 32));
 }
 
