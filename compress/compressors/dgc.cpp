@@ -66,7 +66,7 @@ class Dgc final : public Compressor {
                (!shape.is_matrix() && elements_ < options.whole("dense_below"))),
         all_reduce_(sparse::schedule_from(options.word("schedule"))),
         velocity_(momentum_ > 0 ? elements_ : 0),
-        residual_(dense_ ? 0 : elements_) {}
+        residual_(dense_ ? 0 : elements_, 1) {}
 
   Stages all_reduce(Tensor tensor, Place place) override;
 
