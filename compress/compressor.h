@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "compress/options.h"
 #include "compress/stages.h"
@@ -92,6 +93,15 @@ struct Kind {
   std::unique_ptr<Compressor> (*make)(const Kind& kind, const Options& options, Shape shape, std::uint64_t seed);
   const Codec* codec = nullptr;  // of the kinds that codecs are
 };
+
+// The `make` of a kind that is the class T.
+template <typename T>
+std::unique_ptr<Compressor> make_compressor(const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t seed) {
+  if constexpr (std::is_constructible_v<T, const Options&, Shape, std::uint64_t>)
+    return std::make_unique<T>(options, shape, seed);
+  else
+    return std::make_unique<T>(options, shape);
+}
 
 // All kinds, in the order of the table.
 std::span<const Kind> kinds();

@@ -187,12 +187,9 @@ Stages Dgc::all_reduce(Tensor tensor, Place place) {
 }  // namespace
 
 extern const Kind dgc_kind;
-const Kind dgc_kind{
-    .name = "dgc",
-    .about = "top-k of what is accumulated, with momentum correction and masking (Deep Gradient Compression)",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t seed) -> std::unique_ptr<Compressor> {
-      return std::make_unique<Dgc>(options, shape, seed);
-    }};
+const Kind dgc_kind{.name = "dgc",
+                    .about = "top-k of what is accumulated, with momentum correction and masking (Deep Gradient Compression)",
+                    .options = kOptions,
+                    .make = make_compressor<Dgc>};
 
 }  // namespace shoal::compress

@@ -111,12 +111,9 @@ Stages Dropping::all_reduce(Tensor tensor, Place place) {
 }  // namespace
 
 extern const Kind dropping_kind;
-const Kind dropping_kind{
-    .name = "dropping",
-    .about = "top-k of what is accumulated (gradient dropping)",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t seed) -> std::unique_ptr<Compressor> {
-      return std::make_unique<Dropping>(options, shape, seed);
-    }};
+const Kind dropping_kind{.name = "dropping",
+                         .about = "top-k of what is accumulated (gradient dropping)",
+                         .options = kOptions,
+                         .make = make_compressor<Dropping>};
 
 }  // namespace shoal::compress

@@ -191,12 +191,9 @@ Stages OneBit::all_reduce(Tensor tensor, Place place) {
 }  // namespace
 
 extern const Kind onebit_kind;
-const Kind onebit_kind{
-    .name = "onebit",
-    .about = "1-bit SGD: a sign an element and two means a column, both ways",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t /*seed*/) -> std::unique_ptr<Compressor> {
-      return std::make_unique<OneBit>(options, shape);
-    }};
+const Kind onebit_kind{.name = "onebit",
+                       .about = "1-bit SGD: a sign an element and two means a column, both ways",
+                       .options = kOptions,
+                       .make = make_compressor<OneBit>};
 
 }  // namespace shoal::compress

@@ -205,12 +205,9 @@ Stages PowerSgd::all_reduce(Tensor tensor, Place /*place*/) {
 }  // namespace
 
 extern const Kind powersgd_kind;
-const Kind powersgd_kind{
-    .name = "powersgd",
-    .about = "matrices as products of two thin factors, linear: two small all-reduces",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t seed) -> std::unique_ptr<Compressor> {
-      return std::make_unique<PowerSgd>(options, shape, seed);
-    }};
+const Kind powersgd_kind{.name = "powersgd",
+                         .about = "matrices as products of two thin factors, linear: two small all-reduces",
+                         .options = kOptions,
+                         .make = make_compressor<PowerSgd>};
 
 }  // namespace shoal::compress

@@ -133,12 +133,9 @@ Stages RandomK::all_reduce(Tensor tensor, Place /*place*/) {
 }  // namespace
 
 extern const Kind randomk_kind;
-const Kind randomk_kind{
-    .name = "randomk",
-    .about = "k elements at places that all ranks draw alike; values alone travel",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t seed) -> std::unique_ptr<Compressor> {
-      return std::make_unique<RandomK>(options, shape, seed);
-    }};
+const Kind randomk_kind{.name = "randomk",
+                        .about = "k elements at places that all ranks draw alike; values alone travel",
+                        .options = kOptions,
+                        .make = make_compressor<RandomK>};
 
 }  // namespace shoal::compress

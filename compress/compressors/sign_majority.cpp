@@ -208,12 +208,9 @@ Stages SignMajority::all_reduce(Tensor tensor, Place place) {
 }  // namespace
 
 extern const Kind sign_majority_kind;
-const Kind sign_majority_kind{
-    .name = "sign_majority",
-    .about = "one bit an element both ways: signs, and the sign of their majority",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t /*seed*/) -> std::unique_ptr<Compressor> {
-      return std::make_unique<SignMajority>(options, shape);
-    }};
+const Kind sign_majority_kind{.name = "sign_majority",
+                              .about = "one bit an element both ways: signs, and the sign of their majority",
+                              .options = kOptions,
+                              .make = make_compressor<SignMajority>};
 
 }  // namespace shoal::compress

@@ -237,12 +237,9 @@ Stages TernGrad::all_reduce(Tensor tensor, Place place) {
 }  // namespace
 
 extern const Kind terngrad_kind;
-const Kind terngrad_kind{
-    .name = "terngrad",
-    .about = "-s, 0 or s at random, unbiased, 2 bits an element up; sums of codes down, exactly",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t seed) -> std::unique_ptr<Compressor> {
-      return std::make_unique<TernGrad>(options, shape, seed);
-    }};
+const Kind terngrad_kind{.name = "terngrad",
+                         .about = "-s, 0 or s at random, unbiased, 2 bits an element up; sums of codes down, exactly",
+                         .options = kOptions,
+                         .make = make_compressor<TernGrad>};
 
 }  // namespace shoal::compress

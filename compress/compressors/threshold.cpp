@@ -164,12 +164,9 @@ Stages Threshold::all_reduce(Tensor tensor, Place place) {
 }  // namespace
 
 extern const Kind threshold_kind;
-const Kind threshold_kind{
-    .name = "threshold",
-    .about = "+-tau of every accumulated element that is larger, 4 bytes each (Strom)",
-    .options = kOptions,
-    .make = [](const Kind& /*kind*/, const Options& options, Shape shape, std::uint64_t /*seed*/) -> std::unique_ptr<Compressor> {
-      return std::make_unique<Threshold>(options, shape);
-    }};
+const Kind threshold_kind{.name = "threshold",
+                          .about = "+-tau of every accumulated element that is larger, 4 bytes each (Strom)",
+                          .options = kOptions,
+                          .make = make_compressor<Threshold>};
 
 }  // namespace shoal::compress

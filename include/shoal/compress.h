@@ -65,8 +65,10 @@ SHOAL_API ncclResult_t shoalDescribeCompressors(char* text, size_t bytes, size_t
  * blocks ("fp16", "bf16", "fp8_e4m3", "int8", ...), or NULL or "none". Messages are encoded as they are sent and reduced as they
  * are decoded, hop by hop; every rank keeps of a result what the others get of it, so that all have the same bits. (Quantising
  * twice only, whatever the number of ranks, is what the compressor of that name does.) Calls of other types, in exact
- * numerics, and between memory that ranks of a host share are as ever. Like shoalCommSetNumerics: all ranks make the same change
- * between the same two calls. ncclInvalidArgument: no codec of this name, or one that rounds at random. */
+ * numerics, point to point and compressed ones are as ever. Algorithms that read each other's memory, or whose result several
+ * ranks finish, are not chosen: ncclInvalidUsage where NCCL_ALGO or ordered numerics leave no other. Like shoalCommSetNumerics:
+ * all ranks make the same change between the same two calls. ncclInvalidArgument: no codec of this name, or one that rounds at
+ * random. */
 SHOAL_API ncclResult_t shoalCommSetWireFormat(ncclComm_t comm, const char* codec);
 /* "none" or the codec's name: static text. */
 SHOAL_API ncclResult_t shoalCommGetWireFormat(ncclComm_t comm, const char** codec);

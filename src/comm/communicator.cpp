@@ -170,8 +170,8 @@ void Communicator::issue(engine::Call& call) {
   call.ticket = issued_.load(std::memory_order_relaxed) + 1;
   issued_.store(call.ticket, std::memory_order_relaxed);
   call.sequence = ++collectives_;
-  if (wire_format_ != nullptr && call.type == DataType::float32 && call.composition == nullptr &&
-      call.numerics != engine::Numerics::exact)
+  if (wire_format_ != nullptr && call.collective != plan::Collective::barrier && call.type == DataType::float32 &&
+      call.composition == nullptr && call.numerics != engine::Numerics::exact)
     call.codec = wire_format_;
   recorder_.issue({.ticket = call.ticket,
                    .sequence = call.sequence,
@@ -340,6 +340,8 @@ Status Communicator::start(const engine::Call& call) {
 
 Status Communicator::conclude(engine::Driven& driven) {
   Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
+  composed_.composition.reset();  // of a call that ended for want of memory
+  moving_ = false;
   const std::uint64_t ticket = completed_.load(std::memory_order_relaxed) + 1;
   if (driven.watch != nullptr) {
     recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());

@@ -156,3 +156,83 @@ TEST_CASE("Long vectors in many slices, in place, unaligned, and other types wit
           });
         }) == "");
 }
+
+TEST_CASE("In place, rough values: the owner of a block keeps what the others get of it, with every wire format") {
+  const std::string transport = GENERATE("threads", "tcp");
+  CHECK(testing::run_ranks(transport, 3, 60, [](const Ranks& ranks) {
+          return testing::with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+            constexpr std::size_t kBlock = 501;
+            const auto world = static_cast<std::size_t>(ranks.world), self = static_cast<std::size_t>(ranks.rank);
+            std::string wrong;
+            const auto same = [&](const std::vector<float>& data, const std::string& what) {
+              if (wrong.empty()) wrong = must(shoalCommSetWireFormat(comm, nullptr), "none");
+              std::vector<float> all(data.size() * world);
+              if (wrong.empty())
+                wrong = must(ncclAllGather(data.data(), all.data(), data.size(), ncclFloat32, comm, nullptr), "same");
+              for (std::size_t r = 0; r < world && wrong.empty(); ++r)
+                if (std::memcmp(all.data() + r * data.size(), data.data(), data.size() * sizeof(float)) != 0)
+                  wrong = what + ": rank " + std::to_string(r) + " has other bits";
+            };
+            for (const shoal::compress::Codec& codec : shoal::compress::codecs()) {
+              if (!codec.idempotent) continue;
+              const std::string name(codec.name);
+              std::vector<float> data(kBlock * world);
+              const auto begin = [&] {
+                for (std::size_t i = 0; i < data.size(); ++i) data[i] = value(ranks.rank, i);
+                if (wrong.empty()) wrong = must(shoalCommSetWireFormat(comm, name.c_str()), "format");
+              };
+              begin();
+              if (wrong.empty())
+                wrong = must(ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat32, ncclSum, comm, nullptr), "sum");
+              same(data, name + ", all-reduce");
+              begin();
+              if (wrong.empty())
+                wrong =
+                    must(ncclAllGather(data.data() + self * kBlock, data.data(), kBlock, ncclFloat32, comm, nullptr), "gather");
+              same(data, name + ", all-gather");
+              begin();
+              if (wrong.empty())
+                wrong = must(ncclBroadcast(data.data(), data.data(), data.size(), ncclFloat32, 1, comm, nullptr), "bc");
+              same(data, name + ", broadcast");
+              begin();
+              const std::size_t counts[] = {0, kBlock, 7};
+              std::vector<float> uneven(kBlock + 7);
+              if (wrong.empty())
+                wrong = must(
+                    shoalAllGatherV(data.data(), counts[self], uneven.data(), counts, nullptr, ncclFloat32, comm, nullptr), "v");
+              same(uneven, name + ", all-gather-v");
+              if (wrong.empty()) wrong = must(shoalCommSetWireFormat(comm, name.c_str()), "format");
+              if (wrong.empty()) wrong = must(shoalBarrier(comm, nullptr), "barrier");
+              // What two ranks send each other comes as the codec makes it, in blocks of different lengths.
+              std::vector<std::size_t> sent(world), received(world);
+              for (std::size_t q = 0; q < world; ++q) {
+                sent[q] = 10 * q + self;
+                received[q] = 10 * self + q;
+              }
+              std::vector<float> got(200);
+              if (wrong.empty())
+                wrong = must(shoalAllToAllV(data.data(), sent.data(), nullptr, got.data(), received.data(), nullptr, ncclFloat32,
+                                            comm, nullptr),
+                             "all-to-all-v");
+              const double step = codec.bound.relative + codec.bound.of_block + codec.bound.absolute;
+              for (std::size_t q = 0, at = 0; q < world; ++q)
+                for (std::size_t i = 0, first = 5 * self * (self - 1) + self * q; i < received[q]; ++i, ++at)
+                  if (wrong.empty() && !(std::abs(got[at] - value(static_cast<int>(q), first + i)) <= 2 * step))
+                    wrong = name + ", all-to-all-v: element " + std::to_string(at) + " is " + std::to_string(got[at]);
+            }
+            return wrong;
+          });
+        }) == "");
+}
+
+TEST_CASE("What may travel on any step is never longer than float32, and whole blocks of it lie one after another") {
+  for (const shoal::compress::Codec& codec : shoal::compress::codecs()) {
+    if (!codec.idempotent) continue;
+    CAPTURE(codec.name);
+    for (std::size_t n = 0; n < 5000; ++n) {
+      const bool fits = codec.wire_bytes(n) <= n * sizeof(float),
+                 adds = codec.wire_bytes(4096 + n) == codec.wire_bytes(4096) + codec.wire_bytes(n);
+      REQUIRE((fits && adds));
+    }
+  }
+}

@@ -22,7 +22,7 @@ struct Outcome {
 
 using Ranks = std::vector<std::unique_ptr<shoal::compress::Compressor>>;  // [rank]
 
-// One compressor a rank; "" in `wrong` if options parse. Fails the test otherwise.
+// One compressor a rank. Fails the test if there is none of this name, or the options are wrong.
 Ranks make_ranks(std::string_view kind, std::string_view options, shoal::compress::Shape shape, int world);
 
 // One compressed all-reduce. inputs[rank], all of the same length.

@@ -225,8 +225,7 @@ TEST_CASE("An average is divided before it is made narrow: half precision's rang
   }
 }
 
-TEST_CASE(
-    "Blocks of zeros, of subnormal and of equal numbers keep to the bound; an infinity and a NaN stay in their block") {  // FC-44
+TEST_CASE("Blocks of zeros, of subnormal and of equal numbers keep to the bound; infinity and NaN stay in theirs") {  // FC-44
   for (const Codec& codec : codecs()) {
     const std::size_t block = std::max<std::size_t>(codec.block, 32), n = 4 * 5 * block;
     Vectors inputs = random_vectors(4, n, 4);

@@ -30,7 +30,8 @@ using namespace std::chrono_literals;
 
 constexpr int kWorld = 4;
 constexpr int kDeadline_ms = 600;
-constexpr int kBound_ms = 6000;  // later is LATE: it is told, but a busy machine is no failure; hanging is
+// Later is LATE. The whole table, made on a machine that has nothing else to do, fails by it; a test (--quick) only says so.
+constexpr int kDeath_ms = 2000, kBound_ms = 6000;
 constexpr std::size_t kCount = 30'000;
 
 enum class Fault { killed, exits, stopped, cut_off, never_arrives, absent, leaves, aborts, other_call };
@@ -267,7 +268,7 @@ bool applies(const FaultRow& row, const std::string& phase, const std::string& t
   }
 }
 
-std::string verdict_of(const FaultRow& row, const std::string& phase, const Cell& cell, bool& good) {
+std::string verdict_of(const FaultRow& row, const std::string& phase, const Cell& cell, bool judges_time, bool& good) {
   std::int64_t last = 0;
   const std::string name = "rank " + std::to_string(row.culprit);
   for (int rank = 0; rank < kWorld; ++rank) {
@@ -286,11 +287,13 @@ std::string verdict_of(const FaultRow& row, const std::string& phase, const Cell
     last = std::max(last, one.ended_ns.load());
   }
   const auto ms = (last - cell.fault_ns.load()) / 1'000'000;
-  good = true;
-  return std::to_string(ms) + " ms" + (ms <= kBound_ms ? "" : " LATE");
+  const bool dies = row.fault == Fault::killed || row.fault == Fault::exits;
+  const bool in_time = ms <= (dies ? kDeath_ms : kBound_ms);
+  good = in_time || !judges_time;
+  return std::to_string(ms) + " ms" + (in_time ? "" : " LATE");
 }
 
-std::string run_cell(const FaultRow& row, const std::string& phase, const std::string& transport, bool& good) {
+std::string run_cell(const FaultRow& row, const std::string& phase, const std::string& transport, bool judges_time, bool& good) {
   void* memory = mmap(nullptr, sizeof(Cell), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return "no memory";
   Cell& cell = *new (memory) Cell();
@@ -310,7 +313,7 @@ std::string run_cell(const FaultRow& row, const std::string& phase, const std::s
     std::fprintf(stderr, "%s, %s, %s: %s\n", row.name, phase.c_str(), transport.c_str(), trouble.c_str());
     text = "TROUBLE";
   } else {
-    text = verdict_of(row, phase, cell, good);
+    text = verdict_of(row, phase, cell, judges_time, good);
   }
   munmap(memory, sizeof(Cell));
   return text;
@@ -339,7 +342,7 @@ int main(int argc, char** argv) {
         texts[t] = "-";
         if (!applies(row, phase, transports[t])) continue;
         bool good = false;
-        texts[t] = run_cell(row, phase, transports[t], good);
+        texts[t] = run_cell(row, phase, transports[t], !quick, good);
         ++used;
         bad += good ? 0 : 1;
       }
