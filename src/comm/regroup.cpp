@@ -12,6 +12,7 @@
 #include "comm/bootstrap.h"
 #include "comm/deadline.h"
 #include "comm/doors.h"
+#include "comm/knocking.h"
 #include "comm/messages.h"
 #include "comm/root_connection.h"
 #include "comm/wire.h"
@@ -61,7 +62,8 @@ pollfd to_poll(const link::Wakeup& wakeup) { return {wakeup.descriptor, wakeup.e
 // The leader's side: gathers claims until all members' are in, then answers everyone.
 class Leader {
  public:
-  Leader(const Regrouping& wish, const Family& family, Claim own) : wish_(wish), family_(family), members_(own.members) {
+  Leader(const Regrouping& wish, const Family& family, Claim own)
+      : wish_(wish), family_(family), members_(own.members), knocking_(family.peers) {
     claims_.emplace(family.self, std::move(own));
     if (!wish.mistake.is_ok()) fail_all(for_others(family.self, wish.mistake), kMistakeTime);
   }
@@ -80,6 +82,7 @@ class Leader {
         fail_all(missing(), kLossTime);
         break;
       }
+      if (const std::optional<Rank> ended_rank = knocking_.progress(absent())) fail_all(gone(*ended_rank), kLossTime);
       if (failure_ && patience_->passed()) break;
       receive();
       for (auto guest = guests_.begin(); guest != guests_.end();)
@@ -142,9 +145,7 @@ class Leader {
     guest.channel.progress();
     if (guest.heard) {
       if (!guest.channel.closed() || guest.told) return true;
-      fail_all({Code::remote_error, fmt::format("{}: {} died or left while it waited for the others", wish_.name, name_of(from)),
-                from},
-               kLossTime);
+      fail_all(gone(from), kLossTime);
       return true;
     }
     const Result<std::optional<std::vector<std::byte>>> payload = guest.channel.next();
@@ -185,20 +186,26 @@ class Leader {
             from};
   }
 
+  Status gone(Rank rank) const {
+    return {Code::remote_error, fmt::format("{}: {} died or left while the others waited", wish_.name, name_of(rank)), rank};
+  }
+
+  std::vector<Rank> absent() const {
+    std::vector<Rank> ranks;
+    std::ranges::copy_if(wish_.members, std::back_inserter(ranks), [this](Rank each) { return !claims_.contains(each); });
+    return ranks;
+  }
+
   Status missing() const {
     std::string names;
-    std::optional<Rank> first;
     int named = 0;
-    for (const Rank each : wish_.members) {
-      if (claims_.contains(each)) continue;
-      if (!first) first = each;
-      if (++named > kNamedMissing) continue;
-      names += (names.empty() ? "" : ", ") + std::to_string(each.value);
-    }
+    const std::vector<Rank> ranks = absent();
+    for (const Rank each : ranks)
+      if (++named <= kNamedMissing) names += (names.empty() ? "" : ", ") + std::to_string(each.value);
     return {Code::timeout,
             fmt::format("{}: only {} of {} ranks came within {} ms; missing: {}{}", wish_.name, claims_.size(),
                         wish_.members.size(), wish_.timeout.count(), names, named > kNamedMissing ? ", ..." : ""),
-            first};
+            ranks.empty() ? std::optional<Rank>() : ranks.front()};
   }
 
   void place_all() {
@@ -249,6 +256,7 @@ class Leader {
   const std::uint64_t members_;
   std::map<Rank, Guest> guests_;
   std::map<Rank, Claim> claims_;  // of members; one that made a mistake has an empty one
+  Knocking knocking_;
   Placement own_;
   std::optional<Status> failure_;
   std::optional<Deadline> patience_;  // once it has failed

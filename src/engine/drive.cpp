@@ -21,6 +21,9 @@ constexpr auto kLookEvery = 50ms;
 // What is found here may be the fault of a third rank: the control plane is given this long to say whose. Longer than the root
 // gives the ranks to answer, and on a busy machine the root has its own delays.
 constexpr auto kVerdictTime = 2500ms;
+// After the news of another rank's end a call is let go on while it moves, and so long after it last did: what that rank sent
+// before counts, and a rank that ended when its last call was done fails nobody who is about to finish the same call.
+constexpr auto kLastWords = 200ms;  // on a busy machine a living rank may not run for so long
 // When a call that does not move first asks whether another rank makes another call, and how rarely it does at last.
 constexpr std::chrono::nanoseconds kFirstAlarm = 1s, kRarestAlarm = 30s;
 
@@ -110,7 +113,11 @@ Status link_health(const Driven& call) {
 
 // Why this call must end, if it must.
 Status trouble(Driven& call, Clock::time_point now) {
-  if (Status s = call.watch->look(); !s.is_ok()) return in_context(s, call);
+  if (Status s = call.watch->look(); !s.is_ok()) {
+    if (s.code() != Code::remote_error) return in_context(s, call);
+    if (call.news_since == Clock::time_point{}) call.news_since = now;
+    return now - std::max(call.news_since, call.last_move) >= kLastWords ? in_context(s, call) : Status();
+  }
   if (!call.held.is_ok()) return now - call.held_since >= kVerdictTime ? call.watch->unanswered(call.held) : Status();
   const auto unmoved = now - call.last_move;
   if (Status health = link_health(call); !health.is_ok()) {
@@ -176,6 +183,7 @@ class Drive {
       call.moved = true;
       call.held = {};
       call.stuck = false;
+      call.news_since = {};
       if (!call.finished) return;
     }
     --open_;
@@ -207,7 +215,9 @@ class Drive {
   }
 
   bool has_news() const {
-    return std::any_of(calls_.begin(), calls_.end(), [](const Driven& call) { return !call.finished && call.watch->has_news(); });
+    return std::any_of(calls_.begin(), calls_.end(), [](const Driven& call) {
+      return !call.finished && call.news_since == Clock::time_point{} && call.watch->has_news();
+    });
   }
 
   std::span<Driven> calls_;

@@ -64,7 +64,8 @@ struct Driven {
   // Found here, but the true culprit may be another rank: kept back until all ranks have been heard.
   Status held;
   Clock::time_point held_since;
-  bool stuck = false;  // held, and it cannot go on
+  bool stuck = false;            // held, and it cannot go on
+  Clock::time_point news_since;  // when another rank's end was first seen here; zero: not
 };
 
 // What comes after a call that has ended: a chance to run the next one of the same rank without waiting for the other ranks'

@@ -117,7 +117,7 @@ void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds lo
 
   if (sources.doorbells) longest = std::min<std::chrono::nanoseconds>(longest, kNap);
   for (const Driven& call : calls)
-    if (!call.finished) add(sources, call.watch->wakeup());
+    if (!call.finished && call.news_since == Clock::time_point{}) add(sources, call.watch->wakeup());
   if (!still_nothing()) return;  // progress may have read what the descriptors would have told of
   const timespec timeout = to_timespec(longest);
   ppoll(sources.descriptors.data(), sources.descriptors.size(), &timeout, nullptr);

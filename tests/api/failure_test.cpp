@@ -183,6 +183,19 @@ TEST_CASE("failure: orderly leaving while others still read what was sent is no 
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // UBSan checks virtual tables with the help of a pipe, which this test leaves no room for
+TEST_CASE("failure: processes that end right after their last call, without goodbye, fail nobody who still finishes it") {
+  for (const char* transport : kTransports)
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{400'000}})
+      for (int round = 0; round < 5; ++round) {
+        INFO(transport << ", " << bytes << " bytes, round " << round);
+        CHECK(testing::as_processes(4, testing::transport_variables(transport), 60, [&](const Ranks& ranks) -> std::string {
+                ncclComm_t comm = nullptr;
+                if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+                return loop(comm, bytes, 30).text;
+              }) == "");
+      }
+}
+
 TEST_CASE("failure: a rank that cannot open its sockets fails the initialisation of all, by name") {
   CHECK(testing::as_processes(3, {{"SHOAL_TIMEOUT_MS", "20000"}}, 60, [](const Ranks& ranks) -> std::string {
           if (ranks.rank == 1) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A communicator of several unique ids, whose processes are its roots: it works, and outlives none of them silently.
+#include <signal.h>
 #include <unistd.h>
-#include <csignal>
 
+#include <atomic>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <vector>
 
 #include "support/ranks.h"
+#include "support/shared.h"
 
 using testing::must;
 using testing::Ranks;
@@ -42,11 +43,15 @@ std::string sum_of_ranks(ncclComm_t comm, int rank) {
 }
 
 // Rank `victim` kills its process in the middle of the communicator's life; the others' next call says so, and they shrink.
-std::string survive(const Ranks& ranks, int victim) {
+std::string survive(const Ranks& ranks, int victim, std::atomic<int>& done) {
   ncclComm_t comm = nullptr;
   if (std::string wrong = join(ranks, comm); !wrong.empty()) return wrong;
   if (std::string wrong = sum_of_ranks(comm, ranks.rank); !wrong.empty()) return wrong;
-  if (ranks.rank == victim) raise(SIGKILL);
+  ++done;
+  if (ranks.rank == victim) {
+    for (int ms = 0; ms < 30'000 && done.load() < kWorld; ++ms) usleep(1000);
+    raise(SIGKILL);
+  }
   std::vector<float> data(100, 1);
   ncclResult_t result = ncclSuccess;
   for (int i = 0; i < 1'000'000 && result == ncclSuccess; ++i)
@@ -74,6 +79,7 @@ TEST_CASE("Two roots: sums are right, and any rank's death is told by name: a ro
   const std::string transport = GENERATE("shm", "tcp");
   const int victim = GENERATE(0, 3, 5);
   CAPTURE(transport, victim);
+  const testing::Shared<std::atomic<int>> done;  // how many ranks have their sum
   CHECK(testing::as_processes(kWorld, testing::transport_variables(transport), 60,
-                              [&](const Ranks& ranks) { return survive(ranks, victim); }, {victim}) == "");
+                              [&](const Ranks& ranks) { return survive(ranks, victim, *done); }, {victim}) == "");
 }

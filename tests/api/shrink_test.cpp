@@ -178,3 +178,24 @@ TEST_CASE("shrink: a dead rank that is not excluded is an error that names it") 
                               },
                               {2}) == "");
 }
+
+TEST_CASE("shrink: after rank 0's death nobody watches; one more that dies before it comes is still an error that names it") {
+  for (const char* transport : {"shm", "tcp"}) {
+    INFO(transport);
+    CHECK(testing::as_processes(4, testing::transport_variables(transport), 20,
+                                [](const Ranks& ranks) -> std::string {
+                                  ncclComm_t comm = nullptr, child = nullptr;
+                                  if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
+                                  if (ranks.rank == 0) kill(getpid(), SIGKILL);
+                                  testing::until_failure(comm);
+                                  if (ranks.rank == 2) kill(getpid(), SIGKILL);
+                                  int dead = 0;
+                                  const ncclResult_t result = ncclCommShrink(comm, &dead, 1, &child, nullptr, NCCL_SHRINK_ABORT);
+                                  if (std::string wrong = testing::expect(result, ncclRemoteError, "shrink"); !wrong.empty())
+                                    return wrong;
+                                  if (std::string wrong = testing::expect_text("rank 2 ("); !wrong.empty()) return wrong;
+                                  return testing::must(ncclCommAbort(comm), "abort");
+                                },
+                                {0, 2}) == "");
+  }
+}

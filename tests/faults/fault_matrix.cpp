@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <shoal/shoal.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "support/ranks.h"
+#include "support/shared.h"
 
 namespace {
 
@@ -220,8 +220,7 @@ std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& ce
       return "SKIP";
     int ready[2], moved[2], made[2];
     if (pipe(ready) != 0 || pipe(moved) != 0 || pipe(made) != 0) return "pipe";
-    auto* id = static_cast<ncclUniqueId*>(
-        mmap(nullptr, sizeof(ncclUniqueId), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    const testing::Shared<ncclUniqueId> id;
     char byte = 0;
     const auto say = [&](int end) { return write(end, "x", 1) == 1; };
     const auto hear = [&](int end) { return read(end, &byte, 1) == 1; };
@@ -235,7 +234,7 @@ std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& ce
           if (!say(ready[1])) _exit(3);
         }
         if (rank == 0) {
-          if (ncclGetUniqueId(id) != ncclSuccess) _exit(3);
+          if (ncclGetUniqueId(&*id) != ncclSuccess) _exit(3);
           for (int i = 0; i < kWorld - 1; ++i)
             if (!say(made[1])) _exit(3);
         } else if (!hear(made[0])) {
@@ -294,9 +293,8 @@ std::string verdict_of(const FaultRow& row, const std::string& phase, const Cell
 }
 
 std::string run_cell(const FaultRow& row, const std::string& phase, const std::string& transport, bool judges_time, bool& good) {
-  void* memory = mmap(nullptr, sizeof(Cell), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return "no memory";
-  Cell& cell = *new (memory) Cell();
+  const testing::Shared<Cell> shared;
+  Cell& cell = *shared;
   std::string trouble;
   if (row.fault == Fault::cut_off)
     trouble = cut_off_cell(row, phase, cell);
@@ -315,7 +313,6 @@ std::string run_cell(const FaultRow& row, const std::string& phase, const std::s
   } else {
     text = verdict_of(row, phase, cell, judges_time, good);
   }
-  munmap(memory, sizeof(Cell));
   return text;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/rounds.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,9 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <new>
 #include <sstream>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -35,13 +32,9 @@ struct IdBoard::Page {
   std::atomic<std::int64_t> notes[64]{};
 };
 
-IdBoard::IdBoard() {
-  void* const memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("mmap");
-  page_ = new (memory) Page;
-}
+IdBoard::IdBoard() : page_(std::make_unique<Shared<Page>>()) {}
 
-IdBoard::~IdBoard() { munmap(page_, sizeof(Page)); }
+IdBoard::~IdBoard() = default;
 
 std::string IdBoard::next(const Ranks& who, int round, ncclUniqueId& id) {
   const auto end = Clock::now() + kPatience;
@@ -54,23 +47,23 @@ std::string IdBoard::next(const Ranks& who, int round, ncclUniqueId& id) {
     return true;
   };
   if (who.rank != 0) {
-    if (!wait([&] { return page_->round.load(std::memory_order_acquire) == round; }))
+    if (!wait([&] { return (*page_)->round.load(std::memory_order_acquire) == round; }))
       return "no id for round " + std::to_string(round);
-    id = page_->id;
-    page_->taken.fetch_add(1, std::memory_order_release);
+    id = (*page_)->id;
+    (*page_)->taken.fetch_add(1, std::memory_order_release);
     return "";
   }
   if (std::string wrong = must(ncclGetUniqueId(&id), "ncclGetUniqueId"); !wrong.empty()) return wrong;
-  if (round > 1 && !wait([&] { return page_->taken.load(std::memory_order_acquire) == who.world - 1; }))
+  if (round > 1 && !wait([&] { return (*page_)->taken.load(std::memory_order_acquire) == who.world - 1; }))
     return "not all took the id of round " + std::to_string(round - 1);
-  page_->taken.store(0, std::memory_order_relaxed);
-  page_->id = id;
-  page_->round.store(round, std::memory_order_release);
+  (*page_)->taken.store(0, std::memory_order_relaxed);
+  (*page_)->id = id;
+  (*page_)->round.store(round, std::memory_order_release);
   return "";
 }
 
-void IdBoard::note(int rank, std::int64_t value) { page_->notes[rank].store(value); }
-std::int64_t IdBoard::note_of(int rank) const { return page_->notes[rank].load(); }
+void IdBoard::note(int rank, std::int64_t value) { (*page_)->notes[rank].store(value); }
+std::int64_t IdBoard::note_of(int rank) const { return (*page_)->notes[rank].load(); }
 
 std::string all_reduce_once(ncclComm_t comm, const Ranks& who, std::size_t count) {
   std::vector<float> data(count), right(count);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/ranks.h"
+#include "support/shared.h"
 
 namespace testing {
 
@@ -29,7 +30,7 @@ class IdBoard {
 
  private:
   struct Page;
-  Page* page_;
+  std::unique_ptr<Shared<Page>> page_;
 };
 
 // x[r][i] = (i mod 97) + r, summed over all ranks: exact. "" or what is wrong.

@@ -3,7 +3,6 @@
 // way, and leave. Prints what it took; fails if a result is wrong.
 #include <nccl.h>
 #include <shoal/shoal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "support/ranks.h"
+#include "support/shared.h"
 
 namespace {
 
@@ -107,9 +107,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: many_ranks threads|processes N    (N: 1 to 4096)\n");
     return 2;
   }
-  void* memory = mmap(nullptr, sizeof(Figures), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 1;
-  Figures& figures = *new (memory) Figures();
+  const testing::Shared<Figures> shared;
+  Figures& figures = *shared;
   const std::string wrong = testing::run_ranks(how == "threads" ? "threads" : "shm", world, 300,
                                                [&](const Ranks& ranks) { return body(ranks, figures); });
   std::printf("%d ranks as %s\n", world, how.c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/ranks.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -45,7 +46,16 @@ Child start(const Variables& variables, const std::function<std::string()>& body
     exit(written == static_cast<ssize_t>(text.size()) && text.empty() ? 0 : 1);
   }
   close(ends[1]);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return {pid, ends[0], "", true};
+}
+
+// Reads some of what there is; false if there is nothing, or never again.
+bool drain(Child& child) {
+  std::array<char, 4096> block{};
+  const ssize_t n = read(child.pipe, block.data(), block.size());
+  if (n > 0) child.text.append(block.data(), static_cast<std::size_t>(n));
+  return n > 0;
 }
 
 // Reads the pipes until all are closed or time is up; then reaps, killing what still runs.
@@ -58,15 +68,8 @@ std::vector<std::string> collect(std::vector<Child>& children, int seconds, cons
     std::vector<pollfd> set;
     for (const Child& child : children) set.push_back({child.open ? child.pipe : -1, POLLIN, 0});
     poll(set.data(), set.size(), 100);
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      if (set[i].revents == 0) continue;
-      std::array<char, 4096> block{};
-      const ssize_t n = read(children[i].pipe, block.data(), block.size());
-      if (n > 0)
-        children[i].text.append(block.data(), static_cast<std::size_t>(n));
-      else
-        children[i].open = false;
-    }
+    for (std::size_t i = 0; i < children.size(); ++i)
+      if (set[i].revents != 0) children[i].open = drain(children[i]);
   }
   std::vector<std::string> complaints;
   for (std::size_t i = 0; i < children.size(); ++i) {
@@ -80,6 +83,8 @@ std::vector<std::string> collect(std::vector<Child>& children, int seconds, cons
       kill(child.pid, SIGKILL);
       waitpid(child.pid, &status, 0);
     }
+    while (drain(child)) {
+    }  // what it said at the last moment
     close(child.pipe);
     std::string text = child.text;
     if (late) text += " [still running after " + std::to_string(seconds) + " s]";
