@@ -17,15 +17,15 @@ namespace {
 Score sum_over_ranks(const Communicator& comm, const Score& mine) {
   std::array<double, 1> loss{mine.loss};
   std::array<std::int64_t, 2> counts{mine.correct, mine.samples};
-  comm.all_reduce(loss, Over::sum);
-  comm.all_reduce(counts, Over::sum);
+  comm.all_reduce(std::span<double>(loss), Over::sum);
+  comm.all_reduce(std::span<std::int64_t>(counts), Over::sum);
   return {.loss = loss[0], .correct = counts[0], .samples = counts[1]};
 }
 
 bool same_on_all_ranks(const Communicator& comm, std::uint64_t value) {
   std::array<std::uint64_t, 1> least{value}, most{value};
-  comm.all_reduce(least, Over::min);
-  comm.all_reduce(most, Over::max);
+  comm.all_reduce(std::span<std::uint64_t>(least), Over::min);
+  comm.all_reduce(std::span<std::uint64_t>(most), Over::max);
   return least == most;
 }
 

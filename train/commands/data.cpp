@@ -2,10 +2,10 @@
 // shoal-train data: the options of data-parallel training. The run itself is data_parallel.h.
 #include "train/data_parallel.h"
 
-#include <cmath>
 #include <memory>
 
 #include "train/commands/subcommand.h"
+#include "train/commands/validators.h"
 #include "train/parallel/comm.h"
 
 namespace shoal::train {
@@ -22,35 +22,6 @@ constexpr const char* kFooter =
     "A launch environment (shoal-run, torchrun, mpirun, srun) makes the world; without one the run has one rank.";
 
 constexpr double kBytesPerMb = 1 << 20;
-
-// A number in (above, up_to], refused with option and value otherwise. CLI11 puts the option's name in front.
-CLI::Validator number_above(double above, double up_to) {
-  const auto check = [=](std::string& text) -> std::string {
-    double value = 0;
-    if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > above && value <= up_to) return {};
-    return fmt::format("{} is not a number above {} and up to {}", text, above, up_to);
-  };
-  return {check, fmt::format("({}..{}]", above, up_to), "number above"};
-}
-
-CLI::Validator number_within(double from, double below) {
-  const auto check = [=](std::string& text) -> std::string {
-    double value = 0;
-    if (CLI::detail::lexical_cast(text, value) && value >= from && value < below) return {};
-    return fmt::format("{} is not a number from {} and below {}", text, from, below);
-  };
-  return {check, fmt::format("[{}..{})", from, below), "number within"};
-}
-
-CLI::Validator whole(std::uint64_t from, std::uint64_t up_to) {
-  const auto check = [=](std::string& text) -> std::string {
-    std::uint64_t value = 0;
-    const bool digits = !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-    if (digits && CLI::detail::lexical_cast(text, value) && value >= from && value <= up_to) return {};
-    return fmt::format("{} is not a whole number from {} to {}", text, from, up_to);
-  };
-  return {check, fmt::format("[{}..{}]", from, up_to), "whole number"};
-}
 
 struct Parsed {
   DataOptions options;

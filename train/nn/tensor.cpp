@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/nn/tensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -38,6 +39,33 @@ void initialise(std::span<const Tensor> tensors, std::uint64_t seed, std::span<f
     for (float& value : values.subspan(tensor.offset, tensor.count)) {
       value = deviation == 0.0 ? 0.0F : static_cast<float>(deviation * normal(engine));
     }
+  }
+}
+
+void initialise_by_name(std::span<const Tensor> tensors, std::uint64_t seed, std::span<float> values) {
+  for (const Tensor& tensor : tensors) {
+    const TensorSpec& spec = tensor.spec;
+    const auto mine = values.subspan(tensor.offset, tensor.count);
+    if (spec.fan_in == 0) {
+      std::ranges::fill(mine, spec.start);
+      continue;
+    }
+    std::uint64_t name = 0xcbf29ce484222325;
+    for (const char c : spec.name) name = (name ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    std::mt19937_64 engine(seed ^ name);
+    const double deviation = 1 / std::sqrt(static_cast<double>(spec.fan_in));
+    // Rows of the last dimension; a part takes some rows, some columns, of the whole, of which every value is drawn.
+    const std::vector<std::size_t>& whole = spec.whole.empty() ? spec.shape : spec.whole;
+    const std::size_t columns = whole.back(), my_columns = spec.shape.back(),
+                      rows = elements({.name = {}, .shape = whole}) / columns;
+    const std::size_t first_row = spec.first.size() > 1 ? spec.first.front() : 0;
+    const std::size_t first_column = spec.first.empty() ? 0 : spec.first.back(), my_rows = tensor.count / my_columns;
+    for (std::size_t row = 0; row < std::min(rows, first_row + my_rows); ++row)
+      for (std::size_t column = 0; column < columns; ++column) {
+        const auto value = static_cast<float>(deviation * normal(engine));
+        if (row >= first_row && column >= first_column && column < first_column + my_columns)
+          mine[(row - first_row) * my_columns + column - first_column] = value;
+      }
   }
 }
 

@@ -4,25 +4,6 @@
 #include "train/error.h"
 
 namespace shoal::train {
-namespace {
-
-ncclRedOp_t nccl(Over op) {
-  switch (op) {
-    case Over::sum: return ncclSum;
-    case Over::min: return ncclMin;
-    case Over::max: return ncclMax;
-  }
-  return ncclSum;
-}
-
-template <typename T>
-void all_reduce_now(const Communicator& comm, std::span<T> values, ncclDataType_t type, Over op) {
-  check(ncclAllReduce(values.data(), values.data(), values.size(), type, nccl(op), comm.handle(), nullptr), "ncclAllReduce",
-        comm.seat());
-}
-
-}  // namespace
-
 void check(ncclResult_t result, std::string_view call, Seat seat) {
   if (result == ncclSuccess) return;
   throw failure(Exit::communication, "rank {} of {}: {}: {}: {}", seat.rank, seat.world, call, ncclGetErrorString(result),
@@ -41,9 +22,23 @@ Communicator::Communicator(Seat seat) : seat_(seat) {
   comm_.reset(comm);
 }
 
-void Communicator::all_reduce(std::span<std::int64_t> values, Over op) const { all_reduce_now(*this, values, ncclInt64, op); }
-void Communicator::all_reduce(std::span<std::uint64_t> values, Over op) const { all_reduce_now(*this, values, ncclUint64, op); }
-void Communicator::all_reduce(std::span<double> values, Over op) const { all_reduce_now(*this, values, ncclFloat64, op); }
+ncclRedOp_t Communicator::nccl(Over op) {
+  switch (op) {
+    case Over::sum: return ncclSum;
+    case Over::min: return ncclMin;
+    case Over::max: return ncclMax;
+  }
+  return ncclSum;
+}
+
+Communicator Communicator::split(int colour, int key) const {
+  ncclComm_t child = nullptr;
+  check(ncclCommSplit(handle(), colour, key, &child, nullptr), "ncclCommSplit", seat_);
+  int rank = 0, world = 0;
+  check(ncclCommUserRank(child, &rank), "ncclCommUserRank", seat_);
+  check(ncclCommCount(child, &world), "ncclCommCount", seat_);
+  return {{.rank = static_cast<std::size_t>(rank), .world = static_cast<std::size_t>(world)}, child};
+}
 
 void Communicator::check_async() const {
   ncclResult_t result = ncclSuccess;
@@ -53,11 +48,13 @@ void Communicator::check_async() const {
 
 void Communicator::close() { check(ncclCommDestroy(comm_.release()), "ncclCommDestroy", seat_); }
 
-Stream::Stream(Seat seat) {
+Stream::Stream(Seat seat) : seat_(seat) {
   cudaStream_t stream = nullptr;
   check(shoalStreamCreate(&stream), "shoalStreamCreate", seat);
   stream_.reset(stream);
 }
+
+void Stream::wait() const { check(shoalStreamSynchronize(stream_.get()), "shoalStreamSynchronize", seat_); }
 
 Event::Event(Seat seat) : seat_(seat) {
   shoalEvent_t event = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's handles as objects: a communicator of all ranks, streams, events. Every result is checked; a failure is an Error
-// (Exit::communication) of one line with the rank and the library's own text. Thread rules are the library's.
+// The library's handles as objects: communicators, streams, events, groups of calls. Every result is checked; a failure is an
+// Error (Exit::communication) of one line with the rank and the library's own text. Thread rules are the library's.
 #pragma once
 
 #include <nccl.h>
@@ -11,7 +11,10 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
+#include "train/nn/bf16.h"
+#include "train/parallel/ledger.h"
 #include "train/parallel/share.h"
 
 namespace shoal::train {
@@ -24,6 +27,29 @@ Seat launched_seat();
 
 enum class Over { sum, min, max };
 
+// The element types that can be communicated.
+template <typename T>
+inline constexpr ncclDataType_t kDataType = [] {
+  if constexpr (std::is_same_v<T, float>)
+    return ncclFloat32;
+  else if constexpr (std::is_same_v<T, double>)
+    return ncclFloat64;
+  else if constexpr (std::is_same_v<T, Bf16>)
+    return ncclBfloat16;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return ncclInt64;
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return ncclUint64;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return ncclInt32;
+  else {
+    static_assert(std::is_same_v<T, std::byte>);
+    return ncclUint8;
+  }
+}();
+
+// Calls take spans of the types above. With a stream they are enqueued, and memory is to be left alone until the stream has come
+// there; without one they are done on return (within a Group: at its end). The ledger, if there is one, is told of every call.
 class Communicator {
  public:
   // Collective over all ranks of the launch.
@@ -32,10 +58,52 @@ class Communicator {
   Seat seat() const { return seat_; }
   ncclComm_t handle() const { return comm_.get(); }
 
-  // In place; done when the call returns.
-  void all_reduce(std::span<std::int64_t> values, Over op) const;
-  void all_reduce(std::span<std::uint64_t> values, Over op) const;
-  void all_reduce(std::span<double> values, Over op) const;
+  // Collective: those with the same colour, ordered by key, then by rank here.
+  Communicator split(int colour, int key) const;
+
+  void count_in(Ledger* ledger) { ledger_ = ledger; }
+
+  // In place.
+  template <typename T>
+  void all_reduce(std::span<T> values, Over op = Over::sum, cudaStream_t stream = nullptr) const {
+    check(ncclAllReduce(values.data(), values.data(), values.size(), kDataType<T>, nccl(op), handle(), stream), "ncclAllReduce",
+          seat_);
+    note(Moves::all_reduce, values.size_bytes());
+  }
+  // all: as many times mine as there are ranks.
+  template <typename T>
+  void all_gather(std::type_identity_t<std::span<const T>> mine, std::span<T> all, cudaStream_t stream = nullptr) const {
+    check(ncclAllGather(mine.data(), all.data(), mine.size(), kDataType<T>, handle(), stream), "ncclAllGather", seat_);
+    note(Moves::all_gather, all.size_bytes());
+  }
+  template <typename T>
+  void reduce_scatter(std::type_identity_t<std::span<const T>> all, std::span<T> mine, cudaStream_t stream = nullptr) const {
+    check(ncclReduceScatter(all.data(), mine.data(), mine.size(), kDataType<T>, ncclSum, handle(), stream), "ncclReduceScatter",
+          seat_);
+    note(Moves::reduce_scatter, all.size_bytes());
+  }
+  // The i-th of as many equal parts goes to rank i, and comes from it.
+  template <typename T>
+  void all_to_all(std::type_identity_t<std::span<const T>> from, std::span<T> to, cudaStream_t stream = nullptr) const {
+    check(ncclAlltoAll(from.data(), to.data(), from.size() / seat_.world, kDataType<T>, handle(), stream), "ncclAlltoAll", seat_);
+    note(Moves::all_to_all, from.size_bytes());
+  }
+  template <typename T>
+  void broadcast(std::span<T> values, std::size_t root, cudaStream_t stream = nullptr) const {
+    check(ncclBroadcast(values.data(), values.data(), values.size(), kDataType<T>, static_cast<int>(root), handle(), stream),
+          "ncclBroadcast", seat_);
+    if (seat_.rank == root) note(Moves::broadcast, values.size_bytes());
+  }
+  template <typename T>
+  void send(std::span<T> values, std::size_t to, cudaStream_t stream = nullptr) const {
+    check(ncclSend(values.data(), values.size(), kDataType<std::remove_const_t<T>>, static_cast<int>(to), handle(), stream),
+          "ncclSend", seat_);
+    note(Moves::point_to_point, values.size_bytes());
+  }
+  template <typename T>
+  void receive(std::span<T> values, std::size_t from, cudaStream_t stream = nullptr) const {
+    check(ncclRecv(values.data(), values.size(), kDataType<T>, static_cast<int>(from), handle(), stream), "ncclRecv", seat_);
+  }
 
   // Throws if work on a stream has failed: its events pass all the same.
   void check_async() const;
@@ -47,16 +115,44 @@ class Communicator {
   struct Destroy {
     void operator()(ncclComm_t comm) const { ncclCommAbort(comm); }  // only on the way out of a failure: see close()
   };
+  Communicator(Seat seat, ncclComm_t comm) : seat_(seat), comm_(comm) {}
+  static ncclRedOp_t nccl(Over op);
+  void note(Moves how, std::size_t bytes) const {
+    if (ledger_ != nullptr) ledger_->sent(how, bytes, seat_.world);
+  }
+
   Seat seat_;
   std::unique_ptr<ncclComm, Destroy> comm_;
+  Ledger* ledger_ = nullptr;
+};
+
+// Calls between here and finish() are one: sends and receives wait for each other in no order.
+class Group {
+ public:
+  explicit Group(Seat seat) : seat_(seat) { check(ncclGroupStart(), "ncclGroupStart", seat_); }
+  ~Group() {
+    if (open_) ncclGroupEnd();
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  void finish() {
+    open_ = false;
+    check(ncclGroupEnd(), "ncclGroupEnd", seat_);
+  }
+
+ private:
+  Seat seat_;
+  bool open_ = true;
 };
 
 class Stream {
  public:
   explicit Stream(Seat seat);
   cudaStream_t handle() const { return stream_.get(); }
+  void wait() const;  // for all that is enqueued
 
  private:
+  Seat seat_;
   struct Destroy {
     void operator()(cudaStream_t stream) const { shoalStreamDestroy(stream); }
   };
