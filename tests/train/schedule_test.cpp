@@ -215,11 +215,11 @@ TEST_CASE("schedule: every message has one sender and one receiver, slices besid
   const ScheduleShape shape{.kind = ScheduleKind::interleaved, .stages = 3, .micro_batches = 3, .chunks = 2};
   const Action first{ActionKind::forward, 0, 0}, second{ActionKind::forward, 0, 1};
   CHECK_FALSE(source_of(shape, 0, first));
-  CHECK(destination_of(shape, 2, first) == Place{0, 1});
-  CHECK(source_of(shape, 0, second) == Place{2, 0});
+  CHECK(destination_of(shape, 2, first) == Slice{0, 1});
+  CHECK(source_of(shape, 0, second) == Slice{2, 0});
   CHECK_FALSE(destination_of(shape, 2, second));
   CHECK_FALSE(source_of(shape, 2, {ActionKind::backward, 0, 1}));
-  CHECK(destination_of(shape, 0, {ActionKind::backward, 0, 1}) == Place{2, 0});
+  CHECK(destination_of(shape, 0, {ActionKind::backward, 0, 1}) == Slice{2, 0});
   CHECK_FALSE(destination_of(shape, 1, {ActionKind::backward_weight, 0, 0}));
 }
 

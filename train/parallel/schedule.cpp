@@ -100,11 +100,11 @@ void require_shape(const ScheduleShape& shape) {
 }
 
 // The slice `distance` after (+1) or before (-1) that one, if the model has it.
-std::optional<Place> neighbour(const ScheduleShape& shape, Place place, int distance) {
+std::optional<Slice> neighbour(const ScheduleShape& shape, Slice place, int distance) {
   const std::size_t slice = place.chunk * shape.stages + place.stage;
   if (distance < 0 ? slice == 0 : slice + 1 == shape.stages * shape.chunks) return std::nullopt;
   const std::size_t other = distance < 0 ? slice - 1 : slice + 1;
-  return Place{.stage = other % shape.stages, .chunk = other / shape.stages};
+  return Slice{.stage = other % shape.stages, .chunk = other / shape.stages};
 }
 
 // What must have ended before the action may begin, other than what stands before it in its stage's list.
@@ -246,12 +246,12 @@ void require_runnable(const Schedule& schedule) {
                   text_of(stuck->second));
 }
 
-std::optional<Place> source_of(const ScheduleShape& shape, std::size_t stage, const Action& action) {
+std::optional<Slice> source_of(const ScheduleShape& shape, std::size_t stage, const Action& action) {
   if (action.kind == ActionKind::backward_weight) return std::nullopt;
   return neighbour(shape, {stage, action.chunk}, action.kind == ActionKind::forward ? -1 : 1);
 }
 
-std::optional<Place> destination_of(const ScheduleShape& shape, std::size_t stage, const Action& action) {
+std::optional<Slice> destination_of(const ScheduleShape& shape, std::size_t stage, const Action& action) {
   if (action.kind == ActionKind::backward_weight) return std::nullopt;
   return neighbour(shape, {stage, action.chunk}, action.kind == ActionKind::forward ? 1 : -1);
 }

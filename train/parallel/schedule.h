@@ -67,16 +67,16 @@ Schedule make_schedule(const ScheduleShape& shape);
 void require_runnable(const Schedule& schedule);
 
 // Where a slice is.
-struct Place {
+struct Slice {
   std::size_t stage = 0;
   std::size_t chunk = 0;
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const Slice&, const Slice&) = default;
 };
 // The slice whose result the action needs, and the one that needs the action's; none at the model's ends and for weight
 // gradients. (The same micro-batch; with one stage both are on it.)
-std::optional<Place> source_of(const ScheduleShape& shape, std::size_t stage, const Action& action);
-std::optional<Place> destination_of(const ScheduleShape& shape, std::size_t stage, const Action& action);
+std::optional<Slice> source_of(const ScheduleShape& shape, std::size_t stage, const Action& action);
+std::optional<Slice> destination_of(const ScheduleShape& shape, std::size_t stage, const Action& action);
 
 // The most activations that a stage's list keeps at once, each of one micro-batch and one chunk: from its forward until the
 // backward that needs it last.
