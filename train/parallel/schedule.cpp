@@ -123,17 +123,6 @@ Needs needs_of(const Schedule& schedule, std::size_t stage, const Action& action
   return needs;
 }
 
-double duration(const ScheduleShape& shape, const ActionTimes& times, ActionKind kind) {
-  const double chunks = static_cast<double>(shape.chunks);
-  switch (kind) {
-    case ActionKind::forward: return times.forward / chunks;
-    case ActionKind::backward: return (times.backward_input + times.backward_weight) / chunks;
-    case ActionKind::backward_input: return times.backward_input / chunks;
-    case ActionKind::backward_weight: return times.backward_weight / chunks;
-  }
-  return 0;  // no other kind
-}
-
 // Runs each stage's list as far as what it needs has ended, round after round until nothing moves.
 class ListRun {
  public:
@@ -165,7 +154,7 @@ class ListRun {
       const auto& [from, made] = *needs.message;
       if (!wait_for(from, made, from == stage ? 0 : times_.message, begin)) return false;
     }
-    const double end = begin + duration(schedule_.shape, times_, action.kind);
+    const double end = begin + duration_of(schedule_.shape, times_, action.kind);
     ended_[{stage, action}] = free_[stage] = end;
     bars_.push_back({.stage = stage, .action = action, .begin = begin, .end = end});
     next_[stage] += 1;
@@ -254,6 +243,17 @@ std::optional<Slice> source_of(const ScheduleShape& shape, std::size_t stage, co
 std::optional<Slice> destination_of(const ScheduleShape& shape, std::size_t stage, const Action& action) {
   if (action.kind == ActionKind::backward_weight) return std::nullopt;
   return neighbour(shape, {stage, action.chunk}, action.kind == ActionKind::forward ? 1 : -1);
+}
+
+double duration_of(const ScheduleShape& shape, const ActionTimes& times, ActionKind kind) {
+  const double chunks = static_cast<double>(shape.chunks);
+  switch (kind) {
+    case ActionKind::forward: return times.forward / chunks;
+    case ActionKind::backward: return (times.backward_input + times.backward_weight) / chunks;
+    case ActionKind::backward_input: return times.backward_input / chunks;
+    case ActionKind::backward_weight: return times.backward_weight / chunks;
+  }
+  return 0;  // no other kind
 }
 
 std::size_t peak_in_flight(const std::vector<Action>& actions) {

@@ -106,6 +106,7 @@ struct ActionTimes {
   double backward_weight = 1;
   double message = 0;  // from the end of an action until another stage has what it made
 };
+double duration_of(const ScheduleShape& shape, const ActionTimes& times, ActionKind kind);
 
 // Each action begins when its stage is free and its input is there. `schedule` is runnable.
 Timeline predict(const Schedule& schedule, const ActionTimes& times);
