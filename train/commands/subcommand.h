@@ -20,5 +20,7 @@ struct Subcommand {
   Run run;
 };
 Subcommand add_data(CLI::App& program);
+Subcommand add_tensor(CLI::App& program);
+Subcommand add_sequence(CLI::App& program);
 
 }  // namespace shoal::train
