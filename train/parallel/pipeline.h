@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/parallel/child.h"
+#include "train/parallel/own_comm.h"
 #include "train/parallel/pipeline_links.h"
 #include "train/parallel/pipeline_plan.h"
 #include "train/stopwatch.h"
@@ -73,7 +73,7 @@ class Pipeline {
   std::optional<ActionTimes> stand_in_;
   std::vector<Gpt> chunks_;
   PipelineLinks links_;
-  std::optional<Child> tied_;                                      // of the first and the last stage
+  std::optional<OwnComm> tied_;                                    // of the first and the last stage
   std::map<std::pair<std::size_t, std::size_t>, Slot> in_flight_;  // by micro-batch and chunk
   std::vector<std::vector<Slot>> spare_;                           // by chunk
   std::vector<std::size_t> bytes_;                                 // of a slot, by chunk
