@@ -26,6 +26,10 @@ Sequences sequences_for(std::size_t sequences, Seat seat) {
   return {seat.rank * least + std::min(seat.rank, longer), least + (seat.rank < longer ? 1 : 0)};
 }
 
+bool Freeze::holds(std::string_view tensor, std::size_t step) const {
+  return step >= from && std::ranges::find(units, tensor.substr(0, tensor.find('.'))) != units.end();
+}
+
 namespace {
 
 class OneProcess final : public TextDriver {
@@ -45,7 +49,12 @@ class OneProcess final : public TextDriver {
     const double loss = model_.forward_backward(whole(batch));
     if (recipe_.bf16)
       for (float& each : model_.gradients()) each = to_float(to_bf16(each));
-    for (Piece& each : pieces())
+    std::vector<Piece> trained = pieces();
+    std::erase_if(trained, [&](const Piece& each) { return recipe_.freeze.holds(each.name, number); });
+    double squares = 0;
+    for (const Piece& each : trained) squares += sum_of_squares(each.gradients);
+    scale(clip_factor(squares, recipe_.clip), model_.gradients());
+    for (Piece& each : trained)
       recipe_.optimizer.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
     round();
     return loss / static_cast<double>(batch.targets.size());
