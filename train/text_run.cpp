@@ -34,13 +34,26 @@ struct Worst {
   std::string tensor;
 };
 
-// Of this rank's pieces, each against the norm of its whole tensor; the worst of all ranks.
+double squares_of(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return sum;
+}
+
+// Of this rank's pieces, each against the norm of its whole tensor, or against what that would be if its values were as large as
+// the model's are in the mean: the gradient of a key's bias is zero but for rounding, as a softmax does not notice it. The worst
+// of all ranks.
 Worst difference(const Communicator& comm, TextDriver& driver, std::span<float> Piece::*what, const Tensors& alone) {
+  double squares = 0, count = 0;
+  for (const auto& [name, whole] : alone) {
+    squares += squares_of(whole);
+    count += static_cast<double>(whole.size());
+  }
   Worst worst;
   for (const Piece& each : driver.pieces()) {
     const std::vector<float>& whole = alone.at(each.name);
-    double apart = 0, norm = 0;
-    for (const float value : whole) norm += static_cast<double>(value) * static_cast<double>(value);
+    const double norm = std::max(squares_of(whole), squares / count * static_cast<double>(whole.size()));
+    double apart = 0;
     for (std::size_t i = 0; i < (each.*what).size(); ++i) {
       const double d = static_cast<double>((each.*what)[i]) - static_cast<double>(whole[each.index(i)]);
       apart += d * d;
