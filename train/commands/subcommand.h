@@ -20,5 +20,6 @@ struct Subcommand {
   Run run;
 };
 Subcommand add_data(CLI::App& program);
+Subcommand add_zero(CLI::App& program);
 
 }  // namespace shoal::train
