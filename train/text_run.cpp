@@ -34,26 +34,24 @@ struct Worst {
   std::string tensor;
 };
 
-double squares_of(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
-  return sum;
-}
+double square(float value) { return static_cast<double>(value) * static_cast<double>(value); }
 
-// Of this rank's pieces, each against the norm of its whole tensor, or against what that would be if its values were as large as
-// the model's are in the mean: the gradient of a key's bias is zero but for rounding, as a softmax does not notice it. The worst
-// of all ranks.
+// Of this rank's pieces, each against the norm of its whole tensor, or of a tensor of its size with the model's average: some
+// gradients are nothing but rounding (of key biases: a constant more on all scores of a query changes nothing). The worst of all
+// ranks.
 Worst difference(const Communicator& comm, TextDriver& driver, std::span<float> Piece::*what, const Tensors& alone) {
-  double squares = 0, count = 0;
-  for (const auto& [name, whole] : alone) {
-    squares += squares_of(whole);
-    count += static_cast<double>(whole.size());
+  double all = 0;
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : alone) {
+    for (const float value : tensor) all += square(value);
+    count += tensor.size();
   }
   Worst worst;
   for (const Piece& each : driver.pieces()) {
     const std::vector<float>& whole = alone.at(each.name);
-    const double norm = std::max(squares_of(whole), squares / count * static_cast<double>(whole.size()));
-    double apart = 0;
+    double apart = 0, norm = 0;
+    for (const float value : whole) norm += square(value);
+    norm = std::max(norm, all / static_cast<double>(count) * static_cast<double>(whole.size()));
     for (std::size_t i = 0; i < (each.*what).size(); ++i) {
       const double d = static_cast<double>((each.*what)[i]) - static_cast<double>(whole[each.index(i)]);
       apart += d * d;
@@ -171,6 +169,7 @@ Exit run_text(const TextOptions& options, const std::string& scheme, Seat seat, 
   }
   const double seconds = (clock.ms() / 1000);
   const nlohmann::json ledger = ledger_record(driver->ledger(), std::max<std::size_t>(1, losses.size()));
+  const std::string figures = driver->figures();
   if (speaks) {
     print_ledger(driver->ledger(), std::max<std::size_t>(1, losses.size()), parameters);
     fmt::print("{}", driver->summary());
@@ -192,6 +191,7 @@ Exit run_text(const TextOptions& options, const std::string& scheme, Seat seat, 
                           {"length", recipe.length},    {"ledger", ledger},    {"layers", recipe.shape.layers},
                           {"width", recipe.shape.width}};
     if (options.validation > 0) record["validation_loss"] = validation;
+    if (!figures.empty()) record["figures"] = nlohmann::json::parse(figures);
     if (check)
       record["check"] = {
           {"loss", check->loss}, {"gradient", check->gradient}, {"values", check->values}, {"same_bits", check->same_bits}};

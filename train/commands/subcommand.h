@@ -20,6 +20,10 @@ struct Subcommand {
   Run run;
 };
 Subcommand add_data(CLI::App& program);
+Subcommand add_pipeline(CLI::App& program);
+Subcommand add_tensor(CLI::App& program);
+Subcommand add_sequence(CLI::App& program);
+Subcommand add_hybrid(CLI::App& program);
 Subcommand add_zero(CLI::App& program);
 
 }  // namespace shoal::train

@@ -98,6 +98,9 @@ class Zero final : public TextDriver {
   double pass(const TokenBatch& batch, std::size_t end);
   void forward(const TokenBatch& batch, std::size_t u);
   void backward(const TokenBatch& batch, std::size_t u);
+  // What a stash keeps for backward are activations, the rest is its working memory.
+  void keep_stash(const TokenBatch& batch, std::size_t u);
+  void drop_stash(const TokenBatch& batch, std::size_t u);
   void bind(std::size_t u, std::span<const std::span<float>> gradients);
 
   TextRecipe recipe_;
@@ -112,7 +115,8 @@ class Zero final : public TextDriver {
   std::vector<Stay> stays_;
   ZeroStore<T> store_;
   std::vector<std::span<float>> values_, gradients_;  // by group, while they are here
-  std::vector<Held<float>> activations_, stashes_;    // by unit: its output; its stash
+  std::vector<Held<float>> activations_;              // by unit: its output
+  std::vector<std::vector<float>> stashes_;           // by unit
   std::vector<float> flowing_in_, flowing_out_;
   std::size_t steps_ = 0, sent_by_formula_ = 0;  // ..., bytes: what is frozen may change
 };
@@ -168,7 +172,7 @@ double Zero<T>::pass(const TokenBatch& batch, std::size_t end) {
   }
   for (std::size_t u = 0; u < units; ++u) {
     activations_[u].drop();
-    stashes_[u].drop();
+    drop_stash(batch, u);
   }
   return batch.rows() == 0 ? 0 : static_cast<const Head&>(*units_.back()).loss();
 }
@@ -180,12 +184,28 @@ void Zero<T>::bind(std::size_t u, std::span<const std::span<float>> gradients) {
 }
 
 template <typename T>
+void Zero<T>::keep_stash(const TokenBatch& batch, std::size_t u) {
+  const std::size_t kept = units_[u]->kept_size(batch);
+  stashes_[u].resize(units_[u]->stash_size(batch));
+  ledger_.hold(Holds::activations, kept * sizeof(float));
+  ledger_.hold(Holds::working, (stashes_[u].size() - kept) * sizeof(float));
+}
+
+template <typename T>
+void Zero<T>::drop_stash(const TokenBatch& batch, std::size_t u) {
+  if (stashes_[u].empty()) return;
+  const std::size_t kept = units_[u]->kept_size(batch);
+  ledger_.release(Holds::activations, kept * sizeof(float));
+  ledger_.release(Holds::working, (stashes_[u].size() - kept) * sizeof(float));
+  std::vector<float>().swap(stashes_[u]);
+}
+
+template <typename T>
 void Zero<T>::forward(const TokenBatch& batch, std::size_t u) {
   bind(u, values_);  // no gradient is touched
-  stashes_[u] = {ledger_, Holds::activations, units_[u]->stash_size(batch)};
   activations_[u] = {ledger_, Holds::activations, u + 1 < units_.size() ? batch.rows() * recipe_.shape.width : 0};
-  units_[u]->forward(batch, u == 0 ? std::span<const float>() : activations_[u - 1].all(), activations_[u].all(),
-                     stashes_[u].all());
+  keep_stash(batch, u);
+  units_[u]->forward(batch, u == 0 ? std::span<const float>() : activations_[u - 1].all(), activations_[u].all(), stashes_[u]);
 }
 
 template <typename T>
@@ -195,11 +215,11 @@ void Zero<T>::backward(const TokenBatch& batch, std::size_t u) {
   const bool last = u + 1 == units_.size();
   units_[u]->backward_input(batch, u == 0 ? std::span<const float>() : activations_[u - 1].all(),
                             last ? std::span<float>() : std::span(flowing_in_),
-                            u == 0 ? std::span<float>() : std::span(flowing_out_), stashes_[u].all());
+                            u == 0 ? std::span<float>() : std::span(flowing_out_), stashes_[u]);
   if (std::ranges::any_of(groups_[u], [&](std::size_t group) { return !store_.frozen(group); }))
-    units_[u]->backward_parameters(batch, stashes_[u].all());
+    units_[u]->backward_parameters(batch, stashes_[u]);
   std::swap(flowing_in_, flowing_out_);
-  stashes_[u].drop();
+  drop_stash(batch, u);
   activations_[u].drop();
 }
 
