@@ -9,6 +9,8 @@ ModelUpdate::ModelUpdate(Gpt& model, const TextRecipe& recipe, Ledger& ledger)
     : model_(model),
       bf16_(recipe.bf16),
       optimizer_(recipe.optimizer),
+      clip_(recipe.clip),
+      freeze_(recipe.freeze),
       masters_(recipe.bf16 ? std::vector<float>(model.values().begin(), model.values().end()) : std::vector<float>()),
       first_(model.values().size()),
       second_(recipe.optimizer.moments() > 1 ? first_.size() : 0) {
@@ -21,7 +23,12 @@ ModelUpdate::ModelUpdate(Gpt& model, const TextRecipe& recipe, Ledger& ledger)
 void ModelUpdate::update(std::size_t number, float rate) {
   if (bf16_)
     for (float& each : model_.gradients()) each = to_float(to_bf16(each));
-  for (Piece& each : pieces()) optimizer_.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
+  std::vector<Piece> trained = pieces();
+  std::erase_if(trained, [&](const Piece& each) { return freeze_.holds(each.name, number); });
+  double squares = 0;
+  for (const Piece& each : trained) squares += sum_of_squares(each.gradients);
+  scale(clip_factor(squares, clip_), model_.gradients());
+  for (Piece& each : trained) optimizer_.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
   round();
 }
 

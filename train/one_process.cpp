@@ -35,6 +35,10 @@ Sequences sequences_for(std::size_t sequences, Seat seat) {
   return {seat.rank * least + std::min(seat.rank, longer), least + (seat.rank < longer ? 1 : 0)};
 }
 
+bool Freeze::holds(std::string_view tensor, std::size_t step) const {
+  return step >= from && std::ranges::find(units, tensor.substr(0, tensor.find('.'))) != units.end();
+}
+
 namespace {
 
 class OneProcess final : public TextDriver {

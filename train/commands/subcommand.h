@@ -24,5 +24,6 @@ Subcommand add_pipeline(CLI::App& program);
 Subcommand add_tensor(CLI::App& program);
 Subcommand add_sequence(CLI::App& program);
 Subcommand add_hybrid(CLI::App& program);
+Subcommand add_zero(CLI::App& program);
 
 }  // namespace shoal::train
