@@ -52,7 +52,14 @@ def slices_sent(p, v, stage):
     return v - (stage == p - 1), v - (stage == 0)
 
 
-def check_promises(name, run, schedule, p, m, v, message):
+def kept(own, stage, promised, recomputes, message):
+    """Bytes of activations that a stage of one slice keeps at most."""
+    if recomputes:  # inputs, and all of the micro-batch that it works on
+        return (promised - 1) * (message if stage > 0 else 0) + own["micro_batch_bytes"]
+    return promised * own["micro_batch_bytes"]
+
+
+def check_promises(name, run, schedule, p, m, v, message, recomputes):
     figures = run["figures"]
     for stage, own in enumerate(figures["by_stage"]):
         forward, back = slices_sent(p, v, stage) if p > 1 else (0, 0)
@@ -63,8 +70,9 @@ def check_promises(name, run, schedule, p, m, v, message):
         promised = in_flight(schedule, p, m, v, stage)
         if own["in_flight"] != promised:
             complain(f"{name}: stage {stage} has {own['in_flight']} in flight, expected {promised}")
-        if v == 1 and own["activation_bytes"] != promised * own["micro_batch_bytes"]:
-            complain(f"{name}: stage {stage} keeps {own['activation_bytes']} bytes, expected {promised} x {own['micro_batch_bytes']}")
+        bytes_kept = kept(own, stage, promised, recomputes, message)
+        if v == 1 and own["activation_bytes"] != bytes_kept:
+            complain(f"{name}: stage {stage} keeps {own['activation_bytes']} bytes, expected {bytes_kept}")
     if p > 1 and figures["sent_bytes_per_step"] != 2 * m * message * (p * v - 1):
         complain(f"{name}: {figures['sent_bytes_per_step']} bytes in all, expected 2 x {m} x {message} x {p * v - 1} boundaries")
 
@@ -75,7 +83,10 @@ def run_case(p, schedule, m, v=1, layers=6, width=32, length=8, batch=12, steps=
                 "--heads", "2", "--length", str(length), "--batch", str(batch), "--steps", str(steps), *extra)
     if run is None:
         return None
-    check_promises(name, run, schedule, p, m, v, batch // m * length * width * 4)
+    check_promises(name, run, schedule, p, m, v, batch // m * length * width * 4, "--recompute" in extra)
+    check = run.get("check")
+    if check and m == 1 and "--tied" not in extra and (check["loss"], check["gradient"], check["values"]) != (0, 0, 0):
+        complain(f"{name}: one micro-batch has not the bits of one process: {check}")
     print(f"ok: {name}", flush=True)
     return run
 
@@ -94,7 +105,10 @@ def equal():
                                (4, "zero-bubble", 1), (4, "gpipe", 1), (4, "interleaved", 2), (4, "1f1b", 1)]:
             run = run_case(p, schedule, 4, v, extra=["--check", *extra])
             if not extra:  # a tied table of two copies adds up its two gradients at the end
+                untied = reference
                 same_bits(f"{p} stages, {schedule}, {v} chunks", run, reference)
+    for p, schedule, v in [(3, "gpipe", 1), (2, "1f1b", 1), (2, "interleaved", 2)]:
+        same_bits(f"{p} stages, {schedule}, recomputed", run_case(p, schedule, 4, v, extra=["--recompute"]), untied)
     run_case(3, "interleaved", 3, 2, extra=["--check"])
     run_case(2, "1f1b", 3, extra=["--check", "--split", "5,3", "--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.05"])
 
