@@ -3,10 +3,11 @@
 """shoal-train pipeline over ranks: what it computes is what one process computes, with the same bits for every schedule and every
 number of stages; what it sends and keeps is what its schedule promises, to the byte. Timing is nobody's verdict.
 
-Usage: pipeline_test.py SHOAL_RUN SHOAL_TRAIN equal|few|large|refusals
+Usage: pipeline_test.py SHOAL_RUN SHOAL_TRAIN equal|resumed|few|large|refusals
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -113,6 +114,21 @@ def equal():
     run_case(2, "1f1b", 3, extra=["--check", "--split", "5,3", "--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.05"])
 
 
+def resumed():
+    """What 3 stages saved, others go on from, with the losses of the run that was not interrupted."""
+    folder = os.path.join(FOLDER.name, "checkpoints")
+    tied = ["--tied", "--checkpoints", folder, "--checkpoint-every", "3"]
+    whole = run_case(3, "1f1b", 4, steps=6, extra=tied)
+    for p, schedule, v in [(1, "gpipe", 1), (2, "interleaved", 2)]:
+        shutil.rmtree(os.path.join(folder, "step-6"))
+        run = run_case(p, schedule, 4, v, steps=6, extra=[*tied, "--resume"])
+        if whole is None or run is None:
+            return
+        apart = max(abs(a - b) / b for a, b in zip(run["losses"], whole["losses"][3:], strict=True))
+        if apart > 1e-6:
+            complain(f"resumed by {p} stages, {schedule}: losses {run['losses']}, expected {whole['losses'][3:]}")
+
+
 def few():
     """Few micro-batches, and as many as stages; messages of 64 bytes."""
     small = dict(layers=4, width=16, length=1, steps=3, extra=["--check"])
@@ -159,5 +175,5 @@ def refusals():
             complain(f"figures of a stand-in: {run['figures']}")
 
 
-{"equal": equal, "few": few, "large": large, "refusals": refusals}[GROUP]()
+{"equal": equal, "resumed": resumed, "few": few, "large": large, "refusals": refusals}[GROUP]()
 sys.exit(1 if failures else 0)
