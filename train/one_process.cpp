@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "train/nn/bf16.h"
+#include "train/local_model.h"
 #include "train/text_driver.h"
 
 namespace shoal::train {
@@ -31,23 +31,11 @@ namespace {
 class OneProcess final : public TextDriver {
  public:
   explicit OneProcess(const TextRecipe& recipe)
-      : recipe_(recipe),
-        model_(recipe.shape, group_, attention_, recipe.seed),
-        places_(places_in_order(recipe.length)),
-        masters_(recipe.bf16 ? std::vector<float>(model_.values().begin(), model_.values().end()) : std::vector<float>()),
-        first_(model_.values().size()),
-        second_(recipe.optimizer.moments() > 1 ? first_.size() : 0) {
-    round();
-  }
+      : model_(recipe, group_, attention_, ledger_), places_(places_in_order(recipe.length)) {}
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
-    std::ranges::fill(model_.gradients(), 0.0F);
-    const double loss = model_.forward_backward(whole(batch));
-    if (recipe_.bf16)
-      for (float& each : model_.gradients()) each = to_float(to_bf16(each));
-    for (Piece& each : pieces())
-      recipe_.optimizer.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
-    round();
+    const double loss = model_.gradients_of(whole(batch));
+    model_.update(number, rate);
     return loss / static_cast<double>(batch.targets.size());
   }
 
@@ -55,33 +43,20 @@ class OneProcess final : public TextDriver {
     return model_.evaluate(whole(batch)) / static_cast<double>(batch.targets.size());
   }
 
-  std::vector<Piece> pieces() override {
-    std::vector<Piece> all;
-    const std::span<float> values = recipe_.bf16 ? std::span(masters_) : model_.values();
-    for (const Tensor& each : model_.tensors()) all.push_back(whole_piece(each, values, model_.gradients(), first_, second_));
-    return all;
-  }
-
-  void reloaded() override { round(); }
+  std::vector<Piece> pieces() override { return model_.pieces(); }
+  void reloaded() override { model_.round(); }
   const Ledger& ledger() const override { return ledger_; }
 
  private:
   TokenBatch whole(const TextSample& batch) const {
     return sequences_of(batch, 0, batch.sequences, places_, 1 / static_cast<float>(batch.targets.size()));
   }
-  // The weights that are computed with.
-  void round() {
-    for (std::size_t i = 0; i < masters_.size(); ++i) model_.values()[i] = to_float(to_bf16(masters_[i]));
-  }
 
-  TextRecipe recipe_;
   TensorGroup group_;
   LocalAttention attention_;
-  Gpt model_;
-  std::vector<Place> places_;
-  std::vector<float> masters_;  // with bf16
-  std::vector<float> first_, second_;
   Ledger ledger_;
+  LocalModel model_;
+  std::vector<Place> places_;
 };
 
 }  // namespace

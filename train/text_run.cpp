@@ -34,13 +34,24 @@ struct Worst {
   std::string tensor;
 };
 
-// Of this rank's pieces, each against the norm of its whole tensor; the worst of all ranks.
+double square(float value) { return static_cast<double>(value) * static_cast<double>(value); }
+
+// Of this rank's pieces, each against the norm of its whole tensor, or of a tensor of its size with the model's average: some
+// gradients are nothing but rounding (of key biases: a constant more on all scores of a query changes nothing). The worst of all
+// ranks.
 Worst difference(const Communicator& comm, TextDriver& driver, std::span<float> Piece::*what, const Tensors& alone) {
+  double all = 0;
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : alone) {
+    for (const float value : tensor) all += square(value);
+    count += tensor.size();
+  }
   Worst worst;
   for (const Piece& each : driver.pieces()) {
     const std::vector<float>& whole = alone.at(each.name);
     double apart = 0, norm = 0;
-    for (const float value : whole) norm += static_cast<double>(value) * static_cast<double>(value);
+    for (const float value : whole) norm += square(value);
+    norm = std::max(norm, all / static_cast<double>(count) * static_cast<double>(whole.size()));
     for (std::size_t i = 0; i < (each.*what).size(); ++i) {
       const double d = static_cast<double>((each.*what)[i]) - static_cast<double>(whole[each.index(i)]);
       apart += d * d;

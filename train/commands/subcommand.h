@@ -21,5 +21,8 @@ struct Subcommand {
 };
 Subcommand add_data(CLI::App& program);
 Subcommand add_pipeline(CLI::App& program);
+Subcommand add_tensor(CLI::App& program);
+Subcommand add_sequence(CLI::App& program);
+Subcommand add_hybrid(CLI::App& program);
 
 }  // namespace shoal::train

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over sequences, seen from a block: where the other tokens of a sequence are is this interface's secret. Rows are
-// (sequences, tokens) of this rank. Not thread-safe.
+// (sequences, tokens) of this rank. For float, and for double in tests. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -21,30 +21,51 @@ struct AttentionSize {
   std::size_t width() const { return heads * head; }
 };
 
-class Attention {
+template <typename T>
+class BasicAttention {
  public:
-  virtual ~Attention() = default;
+  virtual ~BasicAttention() = default;
 
-  // [floats] that backward wants kept.
+  // [values] that backward wants kept.
   virtual std::size_t stash_size(const AttentionSize& size) const = 0;
   // qkv: (rows, 3, heads, head); out: (rows, heads, head).
-  virtual void forward(const AttentionSize& size, std::span<const float> qkv, std::span<float> out, std::span<float> stash) = 0;
+  virtual void forward(const AttentionSize& size, std::span<const T> qkv, std::span<T> out, std::span<T> stash) = 0;
   // Overwrites dqkv.
-  virtual void backward(const AttentionSize& size, std::span<const float> qkv, std::span<const float> out,
-                        std::span<const float> stash, std::span<const float> dout, std::span<float> dqkv) = 0;
+  virtual void backward(const AttentionSize& size, std::span<const T> qkv, std::span<const T> out, std::span<const T> stash,
+                        std::span<const T> dout, std::span<T> dqkv) = 0;
+
+  virtual std::size_t working_bytes() const { return 0; }  // that it keeps for itself between calls
 };
+using Attention = BasicAttention<float>;
 
 // All tokens of a sequence are here. The stash is the log-sum-exp: (sequences, heads, tokens).
-class LocalAttention final : public Attention {
+template <typename T>
+class BasicLocalAttention final : public BasicAttention<T> {
  public:
-  explicit LocalAttention(bool causal = true) : causal_(causal) {}
+  explicit BasicLocalAttention(bool causal = true) : causal_(causal) {}
   std::size_t stash_size(const AttentionSize& size) const override { return size.rows() * size.heads; }
-  void forward(const AttentionSize& size, std::span<const float> qkv, std::span<float> out, std::span<float> stash) override;
-  void backward(const AttentionSize& size, std::span<const float> qkv, std::span<const float> out, std::span<const float> stash,
-                std::span<const float> dout, std::span<float> dqkv) override;
+  void forward(const AttentionSize& size, std::span<const T> qkv, std::span<T> out, std::span<T> stash) override;
+  void backward(const AttentionSize& size, std::span<const T> qkv, std::span<const T> out, std::span<const T> stash,
+                std::span<const T> dout, std::span<T> dqkv) override;
 
  private:
   bool causal_;
 };
+using LocalAttention = BasicLocalAttention<float>;
+
+// The vectors of head `h` of sequence `s` in an array (rows, parts, heads, head): of qkv, parts 0, 1, 2 are q, k, v. `places`: of
+// the array's tokens, which need not be this rank's.
+template <typename T>
+HeadRows<T> head_rows(const AttentionSize& size, std::span<const Place> places, std::span<T> array, std::size_t parts,
+                      std::size_t part, std::size_t s, std::size_t h) {
+  const std::size_t stride = parts * size.width();
+  return {array.data() + s * places.size() * stride + part * size.width() + h * size.head, stride, places};
+}
+
+// One value a query: of head `h` of sequence `s` in an array (sequences, heads, tokens).
+template <typename T>
+std::span<T> head_values(const AttentionSize& size, std::span<T> array, std::size_t s, std::size_t h) {
+  return array.subspan((s * size.heads + h) * size.tokens(), size.tokens());
+}
 
 }  // namespace shoal::train

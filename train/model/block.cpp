@@ -144,8 +144,13 @@ Block::Stash Block::lay_out(const TokenBatch& batch, std::span<float> memory) co
 }
 
 std::size_t Block::stash_size(const TokenBatch& batch) const {
-  const std::size_t whole = batch.rows(), mine = group_.my_rows(whole), d = shape_.width;
-  return mine * (4 + 3 * d) + whole * (7 * width_ + 3 * hidden_ + 2 * d) + attention_.stash_size(attention_size(batch));
+  const std::size_t whole = batch.rows(), d = shape_.width;
+  return kept_size(batch) + whole * (3 * width_ + hidden_ + 2 * d);
+}
+
+std::size_t Block::kept_size(const TokenBatch& batch) const {
+  const std::size_t whole = batch.rows(), mine = group_.my_rows(whole);
+  return mine * (4 + 3 * shape_.width) + whole * (4 * width_ + 2 * hidden_) + attention_.stash_size(attention_size(batch));
 }
 
 std::span<float> Block::room(std::vector<float>& memory, std::size_t size) {

@@ -23,6 +23,7 @@ class Block final : public Unit {
   std::vector<TensorSpec> tensors() const override;
   void bind(std::span<float> values, std::span<float> gradients) override;
   std::size_t stash_size(const TokenBatch& batch) const override;
+  std::size_t kept_size(const TokenBatch& batch) const override;
   void forward(const TokenBatch& batch, std::span<const float> x, std::span<float> y, std::span<float> stash) override;
   void backward_input(const TokenBatch& batch, std::span<const float> x, std::span<float> dy, std::span<float> dx,
                       std::span<float> stash) override;

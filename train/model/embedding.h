@@ -16,6 +16,7 @@ class Embedding final : public Unit {
   std::vector<TensorSpec> tensors() const override;
   void bind(std::span<float> values, std::span<float> gradients) override;
   std::size_t stash_size(const TokenBatch& batch) const override;
+  std::size_t kept_size(const TokenBatch&) const override { return 0; }  // the input is the batch's
   void forward(const TokenBatch& batch, std::span<const float> x, std::span<float> y, std::span<float> stash) override;
   void backward_input(const TokenBatch& batch, std::span<const float> x, std::span<float> dy, std::span<float> dx,
                       std::span<float> stash) override;

@@ -6,42 +6,41 @@
 #include "train/model/attention_kind.h"
 
 namespace shoal::train {
-namespace {
 
-// The vectors of head `h` of sequence `s` in an array of `parts` times (heads, head) values a row; part 0, 1, 2: q, k, v.
 template <typename T>
-HeadRows<T> head_of(const AttentionSize& size, std::span<T> array, std::size_t parts, std::size_t part, std::size_t s,
-                    std::size_t h) {
-  const std::size_t stride = parts * size.width();
-  return {array.data() + s * size.tokens() * stride + part * size.width() + h * size.head, stride, size.places};
-}
-
-}  // namespace
-
-void LocalAttention::forward(const AttentionSize& size, std::span<const float> qkv, std::span<float> out,
-                             std::span<float> stash) {
-  const HeadAttention<float> attention{size.head, causal_};
-  std::ranges::fill(out, 0.0F);
-  std::ranges::fill(stash, -std::numeric_limits<float>::infinity());
+void BasicLocalAttention<T>::forward(const AttentionSize& size, std::span<const T> qkv, std::span<T> out, std::span<T> stash) {
+  const HeadAttention<T> attention{size.head, causal_};
+  const auto rows = [&](auto array, std::size_t parts, std::size_t part, std::size_t s, std::size_t h) {
+    return head_rows(size, size.places, array, parts, part, s, h);
+  };
+  std::ranges::fill(out, T{0});
+  std::ranges::fill(stash, -std::numeric_limits<T>::infinity());
   for (std::size_t s = 0; s < size.sequences; ++s)
     for (std::size_t h = 0; h < size.heads; ++h)
-      attention.add_keys(head_of(size, qkv, 3, 0, s, h), head_of(size, qkv, 3, 1, s, h), head_of(size, qkv, 3, 2, s, h),
-                         head_of(size, out, 1, 0, s, h), stash.subspan((s * size.heads + h) * size.tokens(), size.tokens()));
+      attention.add_keys(rows(qkv, 3, 0, s, h), rows(qkv, 3, 1, s, h), rows(qkv, 3, 2, s, h), rows(out, 1, 0, s, h),
+                         head_values(size, stash, s, h));
 }
 
-void LocalAttention::backward(const AttentionSize& size, std::span<const float> qkv, std::span<const float> out,
-                              std::span<const float> stash, std::span<const float> dout, std::span<float> dqkv) {
-  const HeadAttention<float> attention{size.head, causal_};
-  std::ranges::fill(dqkv, 0.0F);
-  std::vector<float> delta(size.tokens());
+template <typename T>
+void BasicLocalAttention<T>::backward(const AttentionSize& size, std::span<const T> qkv, std::span<const T> out,
+                                      std::span<const T> stash, std::span<const T> dout, std::span<T> dqkv) {
+  const HeadAttention<T> attention{size.head, causal_};
+  const auto rows = [&](auto array, std::size_t parts, std::size_t part, std::size_t s, std::size_t h) {
+    return head_rows(size, size.places, array, parts, part, s, h);
+  };
+  std::ranges::fill(dqkv, T{0});
+  std::vector<T> delta(size.tokens());
   for (std::size_t s = 0; s < size.sequences; ++s)
     for (std::size_t h = 0; h < size.heads; ++h) {
-      const auto flowing = head_of(size, dout, 1, 0, s, h);
-      attention.row_products(flowing, head_of(size, out, 1, 0, s, h), delta);
-      attention.add_gradients(head_of(size, qkv, 3, 0, s, h), head_of(size, qkv, 3, 1, s, h), head_of(size, qkv, 3, 2, s, h),
-                              flowing, stash.subspan((s * size.heads + h) * size.tokens(), size.tokens()), delta,
-                              head_of(size, dqkv, 3, 0, s, h), head_of(size, dqkv, 3, 1, s, h), head_of(size, dqkv, 3, 2, s, h));
+      const auto flowing = rows(dout, 1, 0, s, h);
+      attention.row_products(flowing, rows(out, 1, 0, s, h), delta);
+      attention.add_gradients(rows(qkv, 3, 0, s, h), rows(qkv, 3, 1, s, h), rows(qkv, 3, 2, s, h), flowing,
+                              head_values(size, stash, s, h), delta, rows(dqkv, 3, 0, s, h), rows(dqkv, 3, 1, s, h),
+                              rows(dqkv, 3, 2, s, h));
     }
 }
+
+template class BasicLocalAttention<float>;
+template class BasicLocalAttention<double>;
 
 }  // namespace shoal::train

@@ -24,6 +24,8 @@ class Unit {
 
   // [floats] from the beginning of forward to the end of backward_parameters.
   virtual std::size_t stash_size(const TokenBatch& batch) const = 0;
+  // [floats] of it that forward fills: the activations. The rest is backward's working memory.
+  virtual std::size_t kept_size(const TokenBatch& batch) const { return stash_size(batch); }
 
   // x, y: my rows; the first unit has no x, the last no y (both empty).
   virtual void forward(const TokenBatch& batch, std::span<const float> x, std::span<float> y, std::span<float> stash) = 0;

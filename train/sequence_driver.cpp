@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/sequence_driver.h"
+
+#include <sys/resource.h>
+
+#include "train/local_model.h"
+#include "train/parallel/own_comm.h"
+#include "train/parallel/sequence_parallel.h"
+
+namespace shoal::train {
+namespace {
+
+// [MiB] that this process had in memory at most.
+double peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;  // KiB
+}
+
+class SequenceDriver final : public TextDriver {
+ public:
+  SequenceDriver(const TextRecipe& recipe, const Communicator& world, const SequenceOptions& options)
+      : recipe_(recipe),
+        rank_(world.seat().rank),
+        layout_(options.placing, recipe.length, world.seat().world / options.columns, options.columns),
+        everybody_(world, 0, rank_, ledger_),
+        heads_(world, layout_.block_of(rank_), layout_.column_of(rank_), ledger_),
+        ring_(world, layout_.column_of(rank_), layout_.block_of(rank_), ledger_),
+        whole_(places_in_order(recipe.length)),
+        places_(layout_.places_of(rank_, whole_)),
+        tokens_(layout_.tokens_of(rank_)),
+        attention_(layout_, &*heads_, &*ring_, whole_),
+        model_(recipe, group_, attention_, ledger_) {}
+
+  double step(const TextSample& batch, std::size_t number, float rate) override {
+    const double loss = model_.gradients_of(mine(batch));
+    everybody_->all_reduce(model_.gradients());
+    model_.update(number, rate);
+    ++steps_;
+    if (const std::size_t bytes = attention_.working_bytes(); bytes > working_) {
+      ledger_.hold(Holds::working, bytes - working_);
+      working_ = bytes;
+    }
+    return mean(loss, batch);
+  }
+
+  double evaluate(const TextSample& batch) override { return mean(model_.evaluate(mine(batch)), batch); }
+
+  std::vector<Piece> pieces() override { return model_.pieces(); }
+  void reloaded() override { model_.round(); }
+  const Ledger& ledger() const override { return ledger_; }
+  std::string summary() const override;
+
+ private:
+  // Of every sequence, the tokens that are this rank's. Valid until the next call.
+  TokenBatch mine(const TextSample& batch) {
+    inputs_.clear();
+    targets_.clear();
+    for (std::size_t s = 0; s < batch.sequences; ++s)
+      for (const std::size_t token : tokens_) {
+        const bool padding = token == SequenceLayout::kNoToken;
+        inputs_.push_back(padding ? Token{} : batch.inputs[s * batch.length + token]);
+        targets_.push_back(padding ? kNoTarget : batch.targets[s * batch.length + token]);
+      }
+    return {.sequences = batch.sequences,
+            .places = places_,
+            .inputs = inputs_,
+            .targets = targets_,
+            .weight = 1 / static_cast<float>(batch.targets.size())};
+  }
+  double mean(double my_loss, const TextSample& batch) const {
+    std::vector<double> loss{my_loss};
+    everybody_->all_reduce(std::span(loss));
+    return loss.front() / static_cast<double>(batch.targets.size());
+  }
+
+  TextRecipe recipe_;
+  std::size_t rank_;
+  SequenceLayout layout_;
+  Ledger ledger_;
+  OwnComm everybody_, heads_, ring_;
+  std::vector<Place> whole_, places_;
+  std::vector<std::size_t> tokens_;
+  TensorGroup group_;
+  SequenceAttention attention_;
+  LocalModel model_;
+  std::vector<Token> inputs_;
+  std::vector<std::int32_t> targets_;
+  std::size_t steps_ = 0, working_ = 0;
+};
+
+std::string SequenceDriver::summary() const {
+  std::vector<Volume> volume = sequence_attention_volume(recipe_.shape, layout_, rank_, recipe_.batch);
+  const std::size_t world = layout_.ranks(), parameters = parameters_of(recipe_.shape) * sizeof(float);
+  volume.push_back({Moves::all_reduce, 1, 2 * parameters * (world - 1) / world, "gradients"});
+  volume.push_back({Moves::all_reduce, 1, 2 * sizeof(double) * (world - 1) / world, "loss"});
+  std::string text = beside_formulas(ledger_, steps_, volume);
+  const std::uint64_t pairs = visible_pairs(whole_, whole_, true), in_step = lock_step_pairs(layout_, whole_, true);
+  text += fmt::format("  {} tokens a rank, {} of them padding; query-key pairs in lock step: {:.2f} of an even split\n",
+                      layout_.tokens(), layout_.ranks() * layout_.tokens() - layout_.length(),
+                      static_cast<double>(in_step) * static_cast<double>(layout_.blocks()) / static_cast<double>(pairs));
+  return text + fmt::format("  peak memory of rank 0: {:.0f} MiB\n", peak_memory());
+}
+
+}  // namespace
+
+std::unique_ptr<TextDriver> make_sequence_driver(const TextRecipe& recipe, const Communicator& comm,
+                                                 const SequenceOptions& options) {
+  return std::make_unique<SequenceDriver>(recipe, comm, options);
+}
+
+}  // namespace shoal::train
