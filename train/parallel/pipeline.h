@@ -60,10 +60,12 @@ class Pipeline {
   std::size_t message_size(const TokenBatch& batch) const;
   void expect_messages(std::span<const TokenBatch> micro_batches);
   void run(const Action& action, const TokenBatch& batch);
-  Slot& open(const Action& action, const TokenBatch& batch);
-  void close(const Action& action);
+  void make_room(Slot& slot, std::size_t chunk, const TokenBatch& batch);
+  void give_up_room(Slot& slot, std::size_t chunk);
+  void keep_input_only(Slot& slot, std::size_t chunk, const TokenBatch& batch);
+  // What the destination waits for.
   std::vector<float> compute(const Action& action, const TokenBatch& batch, Slot& slot, std::vector<float> in);
-  std::vector<float> forward(Gpt& chunk, const TokenBatch& batch, Slot& slot, std::vector<float> in);
+  std::vector<float> forward(Gpt& chunk, const TokenBatch& batch, Slot& slot);
   std::vector<float> backward(Gpt& chunk, const TokenBatch& batch, Slot& slot, std::vector<float> flowing, bool whole);
   double from_last_stage(double loss) const;
 
