@@ -47,6 +47,10 @@ class DataParallelRun {
                          ? nullptr
                          : std::make_unique<Compression>(options.compressor, trainer_.network().tensors(), buckets_)),
         reducer_(comm_, trainer_.network().gradients(), buckets_, compression_.get()) {
+    if (options.server) {
+      server_ = std::make_unique<ParameterServer>(comm_, *options.server, trainer_.network().values());
+      sums_ = std::make_unique<ServedSums>(*server_, trainer_.network().gradients(), buckets_);
+    }
     record_.recipe = options.recipe;
     record_.world = seat.world;
     record_.samples = data.train.count();
@@ -59,7 +63,10 @@ class DataParallelRun {
   void train();
   // Closes the communicator before the run alone, which takes as long as it takes: no rank waits for it.
   void check();
-  void close() { comm_.close(); }
+  void close() {
+    if (server_ != nullptr) server_->close();
+    comm_.close();
+  }
 
   bool speaks() const { return comm_.seat().rank == 0; }
   const RunRecord& record() const { return record_; }
@@ -67,6 +74,10 @@ class DataParallelRun {
  private:
   void run_epoch(std::size_t epoch);
   void timed_step(std::span<const std::uint32_t> batch);
+  Score step(std::span<const std::uint32_t> batch);
+  // Weights of this rank become the servers'.
+  void pull_weights();
+  bool servers_hold_weights() const { return options_.server && options_.server->mode != ServerMode::sync; }
   // Adds the window's score of all ranks to the epoch's and starts the next window.
   Score close_window(std::size_t epoch, std::size_t step);
 
@@ -77,6 +88,8 @@ class DataParallelRun {
   std::vector<Bucket> buckets_;
   std::unique_ptr<Compression> compression_;  // null: none
   BucketReducer reducer_;
+  std::unique_ptr<ParameterServer> server_;  // null: all-reduce
+  std::unique_ptr<ServedSums> sums_;
   RunRecord record_;
   Score window_;  // this rank's, since the last progress line
   Score epoch_;   // all ranks', since the epoch's start
@@ -115,6 +128,8 @@ void DataParallelRun::run_epoch(std::size_t epoch) {
   }
   close_window(epoch, steps);
   const double training_ms = watch.ms();
+  if (servers_hold_weights())
+    pull_weights();  // all workers' gradients are in them: the window's all-reduce came after the pushes
 
   const Score test = sum_over_ranks(comm_, trainer_.evaluate(data_.test));
   const double samples = static_cast<double>(epoch_.samples);
@@ -129,13 +144,25 @@ void DataParallelRun::run_epoch(std::size_t epoch) {
 
 void DataParallelRun::timed_step(std::span<const std::uint32_t> batch) {
   const Stopwatch watch;
-  window_ += trainer_.step(batch, reducer_);
+  window_ += step(batch);
   record_.time.step_ms += watch.ms();
   record_.time.steps += 1;
   const CommTimes times = reducer_.take_times();
   record_.time.busy_ms += times.busy_ms;
   record_.time.exposed_ms += times.exposed_ms;
 }
+
+Score DataParallelRun::step(std::span<const std::uint32_t> batch) {
+  if (server_ == nullptr) return trainer_.step(batch, reducer_);
+  if (!servers_hold_weights()) return trainer_.step(batch, *sums_);
+  pull_weights();
+  const Score score = trainer_.gradients(batch, [](std::size_t) {});
+  server_->wait(server_->push(0, trainer_.network().gradients()));
+  server_->end_iteration();
+  return score;
+}
+
+void DataParallelRun::pull_weights() { server_->wait(server_->pull_after(0, 0, trainer_.network().values())); }
 
 Score DataParallelRun::close_window(std::size_t epoch, std::size_t step) {
   const Score score = sum_over_ranks(comm_, window_);
@@ -150,7 +177,7 @@ Score DataParallelRun::close_window(std::size_t epoch, std::size_t step) {
 
 void DataParallelRun::check() {
   CheckRecord check{.same_bits = same_on_all_ranks(comm_, hash_bits(trainer_.network().values()))};
-  comm_.close();
+  close();
   if (speaks()) {
     const Difference difference =
         difference_from_run_alone(options_.recipe, data_.train, record_.epochs.size(), trainer_.network());
@@ -165,6 +192,8 @@ void DataParallelRun::check() {
 
 Exit run_data_parallel(const DataOptions& options, Seat seat) {
   check_gemm();
+  // What NCCL_ALGO says stands for every collective; the option, for the gradients' sums.
+  if (!options.algorithm.empty()) setenv("NCCL_ALGO", fmt::format("allreduce:{}", options.algorithm).c_str(), 1);
   FashionMnist data = load_fashion_mnist(options.folder);
   data.train.truncate(options.limit);
 

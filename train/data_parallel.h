@@ -9,6 +9,7 @@
 #include "train/data/fashion_mnist.h"
 #include "train/error.h"
 #include "train/parallel/buckets.h"
+#include "train/parallel/parameter_server.h"
 #include "train/trainer.h"
 
 namespace shoal::train {
@@ -20,9 +21,11 @@ struct DataOptions {
   std::size_t limit = SIZE_MAX;           // training samples
   std::optional<double> target_accuracy;  // %
   bool check = false;
-  std::string compressor;       // "NAME[:KEY=VALUE,...]"; empty: none
-  std::string json;             // path; empty: none
-  std::size_t log_every = 100;  // steps; 0: never
+  std::string compressor;               // "NAME[:KEY=VALUE,...]"; empty: none
+  std::string algorithm;                // of the all-reduce, as NCCL_ALGO takes it; empty: the library's choice
+  std::optional<ServerOptions> server;  // instead of the all-reduce
+  std::string json;                     // path; empty: none
+  std::size_t log_every = 100;          // steps; 0: never
 };
 
 // Prints on rank 0. Throws Error for everything that ends the run before its time.

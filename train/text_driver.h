@@ -44,6 +44,8 @@ class TextDriver {
   virtual void reloaded() {}
 
   virtual const Ledger& ledger() const = 0;
+  // Collective, after the last step: figures of the scheme for --json, a JSON object; empty: none.
+  virtual std::string figures() { return {}; }
   // One line or more about the scheme for the end of a run; empty: nothing to say.
   virtual std::string summary() const { return {}; }
 };

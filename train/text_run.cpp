@@ -169,6 +169,7 @@ Exit run_text(const TextOptions& options, const std::string& scheme, Seat seat, 
   }
   const double seconds = (clock.ms() / 1000);
   const nlohmann::json ledger = ledger_record(driver->ledger(), std::max<std::size_t>(1, losses.size()));
+  const std::string figures = driver->figures();
   if (speaks) {
     print_ledger(driver->ledger(), std::max<std::size_t>(1, losses.size()), parameters);
     fmt::print("{}", driver->summary());
@@ -190,6 +191,7 @@ Exit run_text(const TextOptions& options, const std::string& scheme, Seat seat, 
                           {"length", recipe.length},    {"ledger", ledger},    {"layers", recipe.shape.layers},
                           {"width", recipe.shape.width}};
     if (options.validation > 0) record["validation_loss"] = validation;
+    if (!figures.empty()) record["figures"] = nlohmann::json::parse(figures);
     if (check)
       record["check"] = {
           {"loss", check->loss}, {"gradient", check->gradient}, {"values", check->values}, {"same_bits", check->same_bits}};

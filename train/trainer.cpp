@@ -34,12 +34,22 @@ Score Trainer::forward(const Images& images, std::span<const std::uint32_t> samp
   return cross_entropy(network_.forward(samples.size()), labels, weight, gradient);
 }
 
-Score Trainer::step(std::span<const std::uint32_t> global_batch, GradientSync& sync) {
+Score Trainer::gradients(std::span<const std::uint32_t> global_batch, const Network::Ready& ready) {
   const auto mine = share(global_batch, seat_);
-  const auto gradient = std::span(logit_gradient_).first(mine.size() * network_.output_size());
-  const Score score = forward(train_, mine, 1.0 / static_cast<double>(global_batch.size()), gradient);
-  network_.backward(mine.size(), gradient, [&](std::size_t offset) { sync.ready_from(offset); });
+  Score score;
+  for (std::size_t m = 0; m < recipe_.accumulate; ++m) {
+    const auto part = share(mine, {.rank = m, .world = recipe_.accumulate});
+    const auto gradient = std::span(logit_gradient_).first(part.size() * network_.output_size());
+    score += forward(train_, part, 1.0 / static_cast<double>(global_batch.size()), gradient);
+    const bool last = m + 1 == recipe_.accumulate;
+    network_.backward(
+        part.size(), gradient, last ? ready : [](std::size_t) {}, m == 0 ? Into::overwrite : Into::add);
+  }
+  return score;
+}
 
+Score Trainer::step(std::span<const std::uint32_t> global_batch, GradientSync& sync) {
+  const Score score = gradients(global_batch, [&](std::size_t offset) { sync.ready_from(offset); });
   const float rate = learning_rate(recipe_.sgd.rate, next_step_++, steps_);
   for (std::size_t b = 0; b < sync.buckets().size(); ++b) {
     sync.wait(b);

@@ -20,6 +20,7 @@ struct Recipe {
   std::size_t batch = 128;  // samples of all ranks together
   std::size_t epochs = 5;
   std::uint64_t seed = 1;
+  std::size_t accumulate = 1;  // micro-batches that a rank's share is computed in
   SgdOptions sgd;
 };
 
@@ -44,6 +45,8 @@ class Trainer {
 
   // One step on a global batch; returns the score of this rank's share, before the update. `sync` has the network's gradients.
   Score step(std::span<const std::uint32_t> global_batch, GradientSync& sync);
+  // The gradients of this rank's share, and its score. `ready`: as Network::backward's, of the last micro-batch.
+  Score gradients(std::span<const std::uint32_t> global_batch, const Network::Ready& ready);
 
   // The score of this rank's share of `images`, without training.
   Score evaluate(const Images& images);

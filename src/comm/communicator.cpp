@@ -117,7 +117,12 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
   endpoint_.window = std::make_shared<link::Window>(settings_.window);
   endpoint_.window_channel = engine::kWindowChannel;
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, key_, transports::transports(),
+  if (settings_.shim) {
+    shimmed_ = std::make_unique<transports::ShimmedTransports>(*settings_.shim, transports::transports());
+    log::info(rank().value, "SHOAL_SHIM={}: messages are delayed, and plans over mapped memory are off", settings_.shim_text);
+  }
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, key_,
+                                                     shimmed_ ? shimmed_->transports() : transports::transports(),
                                                      std::move(network), std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
   execution_ = std::make_unique<engine::Execution>(*links_, ids.front().communicator);

@@ -27,6 +27,7 @@
 #include "engine/composition.h"
 #include "engine/drive.h"
 #include "link/switchboard.h"
+#include "transports/shim/transport.h"
 #include "transports/transports.h"
 
 namespace shoal::comm {
@@ -170,6 +171,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   link::Endpoint endpoint_;
   Agreement agreement_;
   Settings settings_;
+  std::unique_ptr<transports::ShimmedTransports> shimmed_;  // null: nothing slows the links
   std::unique_ptr<link::Switchboard> switchboard_;
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;

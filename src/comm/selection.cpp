@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <limits>
+#include <utility>
 
 #include "comm/exchange_time.h"
 #include "compress/codecs/codec.h"
@@ -23,6 +25,8 @@ constexpr std::uint64_t kMaxEvents = 1'000'000;
 constexpr std::int32_t kMostPriced = 16;
 // Where ranks outnumber processors every message also waits for the scheduler.
 constexpr double kCrowdedOverhead_s = 1e-6;
+// More than any plan uses up.
+constexpr std::int32_t kUnlimitedCredits = 64;
 // Between hosts nothing is known but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
 constexpr double kNetwork_Bps = 1.25e9;
 
@@ -65,6 +69,17 @@ bool finishes_once(const std::vector<plan::Plan>& plans) {
   return once;
 }
 
+// A wire for each two ranks, the same within hosts and between them; what is under way is limited by no link.
+void slow_down(plan::Cluster& cluster, const Shim& shim) {
+  const std::int32_t hosts = std::exchange(cluster.hosts, 1);
+  cluster.ranks_per_host *= hosts;
+  cluster.cores_per_host *= hosts;
+  cluster.within.latency_s = (hosts > 1 ? cluster.nics.latency_s : cluster.within.latency_s) +
+                             std::chrono::duration<double>(shim.latency + shim.jitter / 2).count();
+  cluster.within.bandwidth_Bps = std::min(hosts > 1 ? kNetwork_Bps : cluster.within.bandwidth_Bps, shim.bandwidth_Bps);
+  cluster.credits = kUnlimitedCredits;
+}
+
 }  // namespace
 
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
@@ -91,6 +106,7 @@ plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
                     .out_Bps = kNetwork_Bps,
                     .in_Bps = kNetwork_Bps,
                     .credit_s = far.latency_s};
+  if (settings.shim) slow_down(cluster, *settings.shim);
   return cluster;
 }
 

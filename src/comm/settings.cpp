@@ -16,6 +16,14 @@ bool parse(std::string_view text, std::int64_t low, std::int64_t high, std::int6
   return error == std::errc() && end == text.data() + text.size() && value >= low && value <= high;
 }
 
+Status set_shim(Settings& settings, std::string_view text) {
+  settings.shim_text = text;
+  if (text.empty()) return {};
+  const Result<Shim> shim = parse_shim(text);
+  if (shim.is_ok()) settings.shim = *shim;
+  return shim.status();
+}
+
 }  // namespace
 
 bool operator==(const Settings& a, const Settings& b) { return encode(a) == encode(b); }
@@ -29,6 +37,7 @@ Result<Settings> make_settings(const Environment& environment) {
   settings.processors = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   settings.shm_disable = environment.shm_disable;
   settings.loopback_disable = environment.loopback_disable;
+  if (Status good = set_shim(settings, environment.shim); !good.is_ok()) return good;
   settings.numerics = *engine::numerics_from(environment.numerics);
   if (!environment.algo.empty()) settings.algorithm_text = environment.algo_variable + "=" + environment.algo;
   Result<AlgorithmFilter> filter = AlgorithmFilter::parse(environment.algo_variable, environment.algo);
@@ -42,11 +51,12 @@ Result<Settings> make_settings(const Environment& environment) {
 
 std::string encode(const Settings& settings) {
   return fmt::format(
-      "slice={} slice_is_given={} in_flight={} credits={} processors={} window={} shm_disable={} loopback_disable={} numerics={} "
+      "slice={} slice_is_given={} in_flight={} credits={} processors={} window={} shm_disable={} loopback_disable={} shim={} "
+      "numerics={} "
       "algorithms={}",
       settings.tuning.slice.value, int{settings.slice_is_given}, settings.tuning.in_flight, settings.credits, settings.processors,
-      settings.window.value, int{settings.shm_disable}, int{settings.loopback_disable}, engine::name_of(settings.numerics),
-      settings.algorithm_text);
+      settings.window.value, int{settings.shm_disable}, int{settings.loopback_disable}, settings.shim_text,
+      engine::name_of(settings.numerics), settings.algorithm_text);
 }
 
 Result<Settings> decode_settings(const std::string& text) {
@@ -64,6 +74,7 @@ Result<Settings> decode_settings(const std::string& text) {
               parse(field("in_flight"), 1, engine::kMaxInFlight, in_flight) && parse(field("credits"), 1, 64, credits) &&
               parse(field("processors"), 0, 1 << 20, processors) && parse(field("window"), 1 << 16, 1 << 30, window) &&
               parse(field("shm_disable"), 0, 1, shm) && parse(field("loopback_disable"), 0, 1, loopback);
+  good = good && set_shim(settings, field("shim")).is_ok();
   const std::optional<engine::Numerics> numerics = engine::numerics_from(field("numerics"));
   good = good && numerics.has_value() && rest.starts_with("algorithms=");
   if (good) {

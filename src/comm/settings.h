@@ -3,10 +3,12 @@
 // type.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "comm/algorithm_filter.h"
 #include "core/environment.h"
+#include "core/shim.h"
 #include "core/status.h"
 #include "engine/execution.h"
 
@@ -19,6 +21,8 @@ struct Settings {
   int processors = 1;           // that rank 0 may run on: more ranks than this have to share
   bool shm_disable = false;
   bool loopback_disable = false;
+  std::optional<Shim> shim;    // what slows the links
+  std::string shim_text;       // what it was made of; empty: none
   Bytes window{4 << 20};       // memory that each rank shows to the others of its host
   AlgorithmFilter algorithms;  // which may be chosen
   engine::Numerics numerics = engine::Numerics::fast;

@@ -24,7 +24,7 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
   };
   const bool one_process = std::all_of(peers.begin(), peers.end(), same_process);
   const bool all_local = std::none_of(peers.begin(), peers.end(), [](const auto& peer) { return peer.local_address.empty(); });
-  now.mappable = now.hosts == 1 && (one_process || (!settings.shm_disable && all_local));
+  now.mappable = now.hosts == 1 && !settings.shim && (one_process || (!settings.shm_disable && all_local));
   return now;
 }
 

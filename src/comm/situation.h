@@ -14,7 +14,7 @@ struct Situation {
   World world;
   std::int32_t hosts = 1;
   std::int32_t group = 0;  // ranks a host, if every host has as many, in the order of ranks; else 0
-  bool mappable = false;   // every rank can map every other's memory
+  bool mappable = false;   // every rank can map every other's memory, and may
   bool crowded = false;    // some host has more ranks than processors
 };
 

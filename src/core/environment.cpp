@@ -12,6 +12,7 @@
 #include "core/host_port.h"
 #include "core/log.h"
 #include "core/name_filter.h"
+#include "core/shim.h"
 #include "core/split.h"
 
 namespace shoal {
@@ -152,6 +153,15 @@ void read_network(Reader& reader, Environment& e) {
   reader.text("SHOAL_SECRET", e.secret);
 }
 
+void read_shim(Reader& reader, Environment& e) {
+  const std::optional<Setting> setting = reader.find("SHOAL_SHIM");
+  if (!setting) return;
+  const Result<Shim> shim = parse_shim(setting->value);
+  if (!shim.is_ok())
+    reader.keep(fail(Code::invalid_argument, "{}='{}': {}", setting->variable, setting->value, shim.status().text()));
+  e.shim = setting->value;
+}
+
 // Whether the names exist is for the table of algorithms to say.
 void read_algorithm(Reader& reader, Environment& e) {
   const std::optional<Setting> setting = reader.find("NCCL_ALGO");
@@ -178,6 +188,7 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.number("NCCL_COMM_BLOCKING", -1, 0, 1, "as config.blocking says", e.comm_blocking);
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
+  read_shim(reader, e);
   read_algorithm(reader, e);
   constexpr std::string_view kNumerics[] = {"fast", "ordered", "exact"};
   reader.word("SHOAL_NUMERICS", kNumerics, "fast, ordered or exact", e.numerics);

@@ -41,6 +41,7 @@ struct Environment {
   // ---- transports
   bool shm_disable = false;       // NCCL_SHM_DISABLE: 0 or 1; 1: ranks of one host talk over TCP
   bool loopback_disable = false;  // SHOAL_LOOPBACK_DISABLE: 0 or 1; 1: ranks of one process talk as separate processes do
+  std::string shim = "";          // SHOAL_SHIM: a slower wire than there is, as shim.h says; empty: none
   // ---- algorithms
   // NCCL_ALGO (SHOAL_ALGO): which algorithms may be chosen: [function:][^]name,name...;function:..., any case; names are those of
   // the table of algorithms, or NCCL's. One name forces it.

@@ -111,8 +111,19 @@ Status link_health(const Driven& call) {
   return making.is_ok() && over != nullptr ? over->health() : making;
 }
 
+// Whether a message that is awaited is known to be under way.
+bool is_under_way(const Driven& call) {
+  bool found = false;
+  call.execution->for_each_waiting([&](const Waiting& waiting) {
+    const link::Link* const over = call.execution->links().get(waiting.peer, waiting.channel);
+    found |= waiting.to_receive && over != nullptr && over->wakeup().at.has_value();
+  });
+  return found;
+}
+
 // Why this call must end, if it must.
 Status trouble(Driven& call, Clock::time_point now) {
+  if (is_under_way(call)) call.last_move = now;
   if (Status s = call.watch->look(); !s.is_ok()) {
     if (s.code() != Code::remote_error) return in_context(s, call);
     if (call.news_since == Clock::time_point{}) call.news_since = now;

@@ -25,20 +25,20 @@ class Links {
   link::Switchboard& switchboard() { return switchboard_; }
   bool connecting() const { return connecting_; }
 
-  // Moves what needs this thread to move: links in the making, and the bytes of links that sleep on descriptors.
+  // Moves what needs this thread to move: links in the making, and the bytes of links that need progress.
   void progress() {
     if (connecting_) switchboard_.progress();
-    for (link::Link* each : on_descriptors_) each->progress();
+    for (link::Link* each : needing_progress_) each->progress();
     connecting_ = false;  // get() says so again if it is still true
   }
   // True if nothing sent is still inside this rank.
   bool flushed() const {
-    for (link::Link* each : on_descriptors_)
+    for (link::Link* each : needing_progress_)
       if (!each->flushed()) return false;
     return true;
   }
-  // Links that sleep on descriptors; the others ring the doorbell.
-  const std::vector<link::Link*>& on_descriptors() const { return on_descriptors_; }
+  // The others do no more than ring the doorbell.
+  const std::vector<link::Link*>& needing_progress() const { return needing_progress_; }
 
  private:
   link::Link* make(Rank peer, int channel) {
@@ -50,13 +50,13 @@ class Links {
     }
     if (*made == nullptr) return nullptr;
     by_channel_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(peer.value)] = *made;
-    if (!(*made)->wakeup().rings_doorbell) on_descriptors_.push_back(*made);
+    if ((*made)->needs_progress()) needing_progress_.push_back(*made);
     return *made;
   }
 
   link::Switchboard& switchboard_;
   std::vector<std::vector<link::Link*>> by_channel_;  // [channel][peer]
-  std::vector<link::Link*> on_descriptors_;
+  std::vector<link::Link*> needing_progress_;
   Status failure_;
   bool connecting_ = false;
 };

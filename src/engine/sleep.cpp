@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -28,13 +29,16 @@ timespec to_timespec(std::chrono::nanoseconds ns) {
 
 struct Sources {
   std::vector<pollfd> descriptors;
-  bool doorbells = false;   // some awaited link rings
-  bool connecting = false;  // some link is being made
+  bool doorbells = false;               // some awaited link rings
+  bool connecting = false;              // some link is being made
+  std::optional<Clock::time_point> at;  // when an awaited link surely has something
 };
 
+// Whoever rings has no bytes on its descriptor, only its end, which is for those who look now and then.
 void add(Sources& sources, const link::Wakeup& wakeup) {
-  if (wakeup.descriptor >= 0) sources.descriptors.push_back({wakeup.descriptor, wakeup.events, 0});
+  if (wakeup.descriptor >= 0 && !wakeup.rings_doorbell) sources.descriptors.push_back({wakeup.descriptor, wakeup.events, 0});
   sources.doorbells |= wakeup.rings_doorbell;
+  if (wakeup.at && (!sources.at || *wakeup.at < *sources.at)) sources.at = wakeup.at;
 }
 
 // Only what the calls wait for now: a link that has something for a later step would end every sleep at once.
@@ -47,7 +51,7 @@ Sources collect(std::span<const Driven> calls) {
     call.execution->for_each_waiting([&](const Waiting& waiting) {
       if (const link::Link* awaited = links.get(waiting.peer, waiting.channel)) add(sources, awaited->wakeup());
     });
-    for (link::Link* each : links.on_descriptors())
+    for (link::Link* each : links.needing_progress())
       if (!each->flushed()) add(sources, {.descriptor = each->wakeup().descriptor, .events = POLLOUT});
     if (links.connecting()) {
       sources.connecting = true;
@@ -95,7 +99,7 @@ void sleep_on_doorbells(std::span<const Driven> calls, std::chrono::nanoseconds 
 bool only_rings(std::span<const Driven> calls) {
   if (calls.size() != 1) return false;
   const Links& links = calls[0].execution->links();
-  return links.on_descriptors().empty() && !links.connecting();
+  return links.needing_progress().empty() && !links.connecting();
 }
 
 }  // namespace
@@ -112,6 +116,7 @@ void sleep_until_news(std::span<const Driven> calls, std::chrono::nanoseconds lo
     return;
   }
   Sources sources = collect(calls);
+  if (sources.at) longest = std::clamp<std::chrono::nanoseconds>(*sources.at - Clock::now(), 0ns, longest);
   if (sources.connecting) longest = std::min<std::chrono::nanoseconds>(longest, kConnectingNap);
   if (sources.descriptors.empty()) return sleep_on_doorbells(calls, longest, still_nothing);
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,11 +37,13 @@ struct Message {
 };
 
 // What to sleep on until a link may have something new: the descriptor with these poll events (-1: none), and, if rings_doorbell,
-// the doorbell of the endpoint that the link was made with.
+// the doorbell of the endpoint that the link was made with. `at`: when it surely has, though nobody will say so: a message is
+// known, but not due before.
 struct Wakeup {
   int descriptor = -1;
   short events = 0;
   bool rings_doorbell = false;
+  std::optional<std::chrono::steady_clock::time_point> at = std::nullopt;
 };
 
 // Optional: between user memory and the wire without a copy through wire memory.
@@ -71,6 +74,8 @@ class Link {
 
   // Moves bytes that only the caller's thread can move (sockets). Cheap when there is nothing to do.
   virtual void progress() = 0;
+  // Whether that ever does anything.
+  virtual bool needs_progress() const { return !wakeup().rings_doorbell; }
   // True if nothing committed or sent is still inside this end (so that it may be left alone).
   virtual bool flushed() = 0;
   // Ok, or why no message will pass any more; names the peer's rank as the culprit.

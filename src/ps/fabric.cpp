@@ -13,6 +13,7 @@
 #include "comm/messages.h"
 #include "comm/process.h"
 #include "core/log.h"
+#include "core/shim.h"
 #include "transports/transports.h"
 
 namespace shoal::ps {
@@ -76,7 +77,12 @@ Status Fabric::join_group(const comm::UniqueId& id, const Config& config, const 
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
-  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key, transports::transports(),
+  if (!settings_.shim.empty()) {
+    shimmed_ = std::make_unique<transports::ShimmedTransports>(*parse_shim(settings_.shim), transports::transports());
+    log::info(rank().value, "SHOAL_SHIM={}: messages are delayed", settings_.shim);
+  }
+  switchboard_ = std::make_unique<link::Switchboard>(endpoint_, agreement_.peers, id.key,
+                                                     shimmed_ ? shimmed_->transports() : transports::transports(),
                                                      std::move(network), std::move(local));
   lines_ = std::vector<Line>(static_cast<std::size_t>(config.world().value));
   for_each_peer([&](Rank, Line&) { ++connecting_; });
@@ -168,7 +174,18 @@ bool Fabric::flushed() {
   return all;
 }
 
+// Messages that are known to be on their way, from peers that are listened to, end a sleep when they are due.
+std::chrono::nanoseconds Fabric::until_due(std::chrono::nanoseconds longest) {
+  const Clock::time_point now = Clock::now();
+  for_each_peer([&](Rank, Line& each) {
+    if (each.link == nullptr || !each.listening || each.parted) return;
+    if (const auto at = each.link->wakeup().at) longest = std::clamp<std::chrono::nanoseconds>(*at - now, 0ns, longest);
+  });
+  return longest;
+}
+
 void Fabric::sleep(const std::function<bool()>& still_nothing, std::chrono::nanoseconds longest) {
+  if (shimmed_) longest = until_due(longest);
   if (connecting_ == 0 && !any_on_descriptor_) {
     link::Doorbell& doorbell = *endpoint_.doorbell;
     const std::uint32_t ticket = doorbell.arm();

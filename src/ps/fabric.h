@@ -21,6 +21,7 @@
 #include "ps/message.h"
 #include "ps/settings.h"
 #include "ps/traffic.h"
+#include "transports/shim/transport.h"
 
 namespace shoal::ps {
 
@@ -99,6 +100,7 @@ class Fabric {
   void progress();
   void sleep(const std::function<bool()>& still_nothing, std::chrono::nanoseconds longest);
   void sleep_on_descriptors(std::chrono::nanoseconds longest);
+  std::chrono::nanoseconds until_due(std::chrono::nanoseconds longest);
   Status look(Actor& actor, Clock::time_point now);
   Status health(Line& line, Clock::time_point now);
 
@@ -108,6 +110,7 @@ class Fabric {
   link::Endpoint endpoint_;
   Settings settings_;
   comm::Agreement agreement_;
+  std::unique_ptr<transports::ShimmedTransports> shimmed_;  // null: nothing slows the links
   std::unique_ptr<link::Switchboard> switchboard_;
   std::vector<Line> lines_;  // by rank; only those to the other kind are used
   int connecting_ = 0;       // links that are still to be made

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "comm/wire.h"
+#include "core/shim.h"
 
 namespace shoal::ps {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x3173'706c'616f'6873;  // "shoalps1"
 constexpr std::size_t kDefaultMessage = 64 << 10;        // bytes; fits second-level caches, and costs a header in two thousand
 constexpr int kDefaultCredits = 4;
+constexpr std::size_t kLongestShim = 1024;  // bytes of text
 
 }  // namespace
 
@@ -20,7 +22,8 @@ Settings make_settings(const Config& config, const Environment& environment) {
           .max_message = {environment.slice_bytes > 0 ? static_cast<std::size_t>(environment.slice_bytes) : kDefaultMessage},
           .credits = environment.credits > 0 ? static_cast<int>(environment.credits) : kDefaultCredits,
           .shm_disable = environment.shm_disable,
-          .loopback_disable = environment.loopback_disable};
+          .loopback_disable = environment.loopback_disable,
+          .shim = environment.shim};
 }
 
 std::string encode(const Settings& settings) {
@@ -40,6 +43,7 @@ std::string encode(const Settings& settings) {
   writer.signed_number(settings.credits);
   writer.number(static_cast<std::uint8_t>(settings.shm_disable));
   writer.number(static_cast<std::uint8_t>(settings.loopback_disable));
+  writer.text(settings.shim);
   const std::vector<std::byte> bytes = writer.take();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -68,6 +72,8 @@ Result<Settings> decode_settings(const std::string& bytes) {
   settings.credits = reader.signed_number();
   settings.shm_disable = reader.number<std::uint8_t>() != 0;
   settings.loopback_disable = reader.number<std::uint8_t>() != 0;
+  settings.shim = reader.text(kLongestShim);
+  if (!settings.shim.empty() && !parse_shim(settings.shim).is_ok()) return alien;
   if (!reader.finished() || !check(config).is_ok()) return alien;
   return settings;
 }

@@ -16,6 +16,7 @@ struct Settings {
   int credits = 1;
   bool shm_disable = false;
   bool loopback_disable = false;
+  std::string shim;  // as SHOAL_SHIM; empty: none
 };
 
 Settings make_settings(const Config& config, const Environment& environment);

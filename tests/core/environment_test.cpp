@@ -48,6 +48,7 @@ TEST_CASE("environment: nothing set gives the defaults") {
   CHECK(e.secret.empty());
   CHECK_FALSE(e.shm_disable);
   CHECK_FALSE(e.loopback_disable);
+  CHECK(e.shim.empty());
   CHECK(e.algo.empty());
   CHECK(e.timeout_ms == 1'800'000);
   CHECK(e.slice_bytes == 0);
@@ -71,6 +72,7 @@ TEST_CASE("environment: every variable lands in its member") {
                               {"SHOAL_SECRET", " any text "},
                               {"NCCL_SHM_DISABLE", "1"},
                               {"SHOAL_LOOPBACK_DISABLE", "0x1"},
+                              {"SHOAL_SHIM", "latency=1ms,bandwidth=1Gbit"},
                               {"SHOAL_ALGO", "Recursive_Doubling"},
                               {"SHOAL_TIMEOUT_MS", "0"},
                               {"SHOAL_SLICE_BYTES", "64K"},
@@ -91,6 +93,7 @@ TEST_CASE("environment: every variable lands in its member") {
   CHECK(e.secret == " any text ");
   CHECK(e.shm_disable);
   CHECK(e.loopback_disable);
+  CHECK(e.shim == "latency=1ms,bandwidth=1Gbit");
   CHECK(e.algo == "Recursive_Doubling");
   CHECK(e.timeout_ms == 0);
   CHECK(e.slice_bytes == 65536);
@@ -143,6 +146,8 @@ TEST_CASE("environment: a malformed value names variable, value and what is allo
       Wrong{"NCCL_COMM_BLOCKING", "2", "0 to 1"}, Wrong{"NCCL_SHM_DISABLE", "yes", "0 or 1"},
       Wrong{"SHOAL_LOOPBACK_DISABLE", "-1", "0 or 1"}, Wrong{"NCCL_SOCKET_RETRY_CNT", "-2", "0 to 1000000, or -1"},
       Wrong{"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1s", "0 to 100000, or -1"},
+      Wrong{"SHOAL_SHIM", "latency=5", "'latency=5': allowed is a number with ns, us, ms or s behind it"},
+      Wrong{"SHOAL_SHIM", "slow", "latency=TIME, bandwidth=RATE, jitter=TIME or seed=NUMBER"},
       Wrong{"SHOAL_NUMERICS", "precise", "fast, ordered or exact"},
       Wrong{"SHOAL_TIMEOUT_MS", "-1", "1 to 1000000000000, or 0: no limit"},
       Wrong{"SHOAL_TIMEOUT_MS", "1000000000001", "no limit"}, Wrong{"SHOAL_TIMEOUT_MS", "10s", "no limit"},

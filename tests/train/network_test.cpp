@@ -16,7 +16,7 @@ Network small_network(std::size_t capacity) {
   layers.push_back(std::make_unique<Dense>("a", 3, 4));
   layers.push_back(std::make_unique<Relu>(4));
   layers.push_back(std::make_unique<Dense>("b", 4, 2));
-  Network network(std::move(layers), capacity);
+  Network network({std::move(layers)}, capacity);
   initialise(network.tensors(), 3, network.values());
   return network;
 }
@@ -57,7 +57,7 @@ TEST_CASE("network: layers that do not fit each other are a programmer's error")
   std::vector<std::unique_ptr<Layer>> layers;
   layers.push_back(std::make_unique<Dense>("a", 3, 4));
   layers.push_back(std::make_unique<Relu>(5));
-  CHECK_THROWS_AS(Network(std::move(layers), 1), std::logic_error);
+  CHECK_THROWS_AS(Network({std::move(layers)}, 1), std::logic_error);
 }
 
 TEST_CASE("network: the models have the documented parameters") {
@@ -84,4 +84,61 @@ TEST_CASE("network: a sample's output has the same bits alone, in any row, among
 }
 
 }  // namespace
+TEST_CASE("network: a skip adds what it carries forward, and its gradient backward") {
+  // y = W2 (W1 x + b1) + b2 + x, the skip over both layers; then a layer more, so that gradients flow through.
+  const auto layers = [] {
+    std::vector<std::unique_ptr<Layer>> all;
+    all.push_back(std::make_unique<Dense>("in", 3, 4));
+    all.push_back(std::make_unique<Dense>("a", 4, 2));
+    all.push_back(std::make_unique<Dense>("b", 2, 4));
+    all.push_back(std::make_unique<Dense>("out", 4, 1));
+    return all;
+  };
+  Network with({layers(), {{1, 2}}}, 2), without({layers()}, 2);
+  for (Network* each : {&with, &without}) {
+    initialise(each->tensors(), 5, each->values());
+    std::ranges::fill(each->input(2), 0.5F);
+  }
+  // By hand: h = in(x); y = out(b(a(h)) + h).
+  const auto h_and_y = [](Network& network, bool skip) {
+    const auto v = network.values();
+    std::array<float, 4> h{}, r{};
+    std::array<float, 2> m{};
+    float y = v[16 + 10 + 12 + 4];
+    for (std::size_t i = 0; i < 4; ++i) h[i] = v[12 + i] + 0.5F * (v[3 * i] + v[3 * i + 1] + v[3 * i + 2]);
+    for (std::size_t i = 0; i < 2; ++i) {
+      m[i] = v[24 + i];
+      for (std::size_t j = 0; j < 4; ++j) m[i] += v[16 + 4 * i + j] * h[j];
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      r[i] = v[34 + i] + v[26 + 2 * i] * m[0] + v[26 + 2 * i + 1] * m[1] + (skip ? h[i] : 0);
+      y += v[38 + i] * r[i];
+    }
+    return y;
+  };
+  CHECK(with.forward(2)[0] == Approx(h_and_y(with, true)));
+  CHECK(without.forward(2)[0] == Approx(h_and_y(without, false)));
+  // The bias of `in` sees both ways: by differences of a function that is linear in it.
+  const std::vector<float> ones{1, 1};
+  with.backward(2, ones, [](std::size_t) {});
+  const float before = h_and_y(with, true), gradient = with.gradients()[12];
+  with.values()[12] += 1;
+  CHECK(gradient == Approx(2 * (h_and_y(with, true) - before)).margin(1e-5));
+}
+
+TEST_CASE("network: gradients of two halves of a batch add up") {
+  Network network = small_network(4);
+  std::ranges::fill(network.input(4), 0.5F);
+  network.forward(4);
+  const std::vector<float> flows(4 * network.output_size(), 1.0F);
+  network.backward(4, flows, [](std::size_t) {});
+  const std::vector<float> whole(network.gradients().begin(), network.gradients().end());
+  network.forward(2);
+  network.backward(2, std::span(flows).first(2 * network.output_size()), [](std::size_t) {});
+  network.forward(2);
+  network.backward(
+      2, std::span(flows).first(2 * network.output_size()), [](std::size_t) {}, Into::add);
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(network.gradients()[i] == Approx(whole[i]).margin(1e-4));
+}
+
 }  // namespace shoal::train

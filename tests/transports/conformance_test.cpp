@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kUntilAsleep{100};
 
 template <typename Scenario>
 void everywhere(Scenario&& scenario) {
-  for (const Arrangement& arrangement : arrangements()) {
+  for (const Arrangement& arrangement : arrangements_and_slowed()) {
     INFO(arrangement.name());
     CHECK(scenario(arrangement) == "");
   }
@@ -216,7 +216,7 @@ TEST_CASE("a rank that waits for credit of one that left learns of it, though a 
 }
 
 TEST_CASE("what a process sent before it was killed is delivered, then the link names it") {
-  for (const Arrangement& arrangement : arrangements()) {
+  for (const Arrangement& arrangement : arrangements_and_slowed()) {
     if (arrangement.apart != Apart::processes) continue;
     INFO(arrangement.name());
     const auto survive = [](Party& party) {

@@ -113,8 +113,8 @@ std::string run_processes(const Arrangement& arrangement, const Options& options
 }  // namespace
 
 std::string Arrangement::name() const {
-  return fmt::format("{}{}{} between {}", transport->name(), *host == '\0' ? "" : " on ", host,
-                     apart == Apart::threads ? "threads" : "processes");
+  return fmt::format("{}{}{} between {}{}", transport->name(), *host == '\0' ? "" : " on ", host,
+                     apart == Apart::threads ? "threads" : "processes", shim ? ", slowed" : "");
 }
 
 std::vector<Arrangement> arrangements() {
@@ -129,6 +129,16 @@ std::vector<Arrangement> arrangements() {
       all.push_back({transport, Apart::threads, host});
       if (can_fork) all.push_back({transport, Apart::processes, host});
     }
+  }
+  return all;
+}
+
+std::vector<Arrangement> arrangements_and_slowed() {
+  std::vector<Arrangement> all = arrangements();
+  const std::size_t plain = all.size();
+  for (std::size_t i = 0; i < plain; ++i) {
+    all.push_back(all[i]);
+    all.back().shim = Shim{.latency = std::chrono::microseconds(300), .jitter = std::chrono::microseconds(200)};
   }
   return all;
 }
@@ -187,7 +197,12 @@ Party::Party(const Arrangement& arrangement, const Options& options, int side, l
 
 void Party::connect(const Arrangement& arrangement, const link::PeerIdentity& peer, link::Descriptor stream) {
   require(arrangement.transport->reaches(endpoint_, peer), "the transport reaches the peer");
-  const auto connection = arrangement.transport->connect(endpoint_, peer, 0, std::move(stream), side_ == 0);
+  link::Transport* transport = arrangement.transport;
+  if (arrangement.shim) {
+    shimmed_ = std::make_unique<ShimmedTransports>(*arrangement.shim, std::span<link::Transport* const>(&transport, 1));
+    transport = shimmed_->transports().front();
+  }
+  const auto connection = transport->connect(endpoint_, peer, 0, std::move(stream), side_ == 0);
   const auto deadline = Clock::now() + kPatience;
   while (!link_) {
     link_ = take(connection->progress());
@@ -253,13 +268,17 @@ void Party::sleep_until(const std::function<bool()>& ready) {
     const std::uint32_t ticket = doorbell().arm();
     link_->progress();
     if (ready()) break;
+    const link::Wakeup now = link_->wakeup();
+    const auto longest = now.at ? std::max(*now.at - Clock::now(), Clock::duration(0)) : Clock::duration(kPatience);
     bool woken = false;
     if (wakeup.rings_doorbell) {
-      woken = doorbell().sleep(ticket, kPatience);
+      woken = doorbell().sleep(ticket, longest);
     } else {
-      pollfd stream{.fd = wakeup.descriptor, .events = link_->wakeup().events, .revents = 0};
-      woken = ::poll(&stream, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) > 0;
+      pollfd stream{.fd = wakeup.descriptor, .events = now.events, .revents = 0};
+      const auto ms = std::chrono::ceil<std::chrono::milliseconds>(longest);
+      woken = ::poll(&stream, 1, static_cast<int>(ms.count())) > 0;
     }
+    woken |= now.at.has_value();
     require(woken, "nobody woke the sleeper");
   }
   doorbell().disarm();

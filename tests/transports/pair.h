@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "link/link.h"
+#include "transports/shim/transport.h"
 
 namespace shoal::transports {
 
@@ -23,12 +25,15 @@ enum class Apart { threads, processes };
 struct Arrangement {
   link::Transport* transport = nullptr;
   Apart apart = Apart::threads;
-  const char* host = "";  // of the listener, for TCP
+  const char* host = "";          // of the listener, for TCP
+  std::optional<Shim> shim = {};  // what slows both ends
   std::string name() const;
 };
 
 // Every transport of the list, apart in every way in which it and this build (ThreadSanitizer knows no forks) can be.
 std::vector<Arrangement> arrangements();
+// The same, and all of them once more with a wire that takes some time.
+std::vector<Arrangement> arrangements_and_slowed();
 
 struct Options {
   Bytes max_message{64 << 10};
@@ -68,6 +73,7 @@ class Party {
 
   link::DoorbellPage page_;
   link::Endpoint endpoint_;
+  std::unique_ptr<ShimmedTransports> shimmed_;
   std::unique_ptr<link::Link> link_;
   int side_;
   int to_other_;  // a blocking socket to the other side, for sync()

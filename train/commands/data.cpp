@@ -26,6 +26,8 @@ constexpr double kBytesPerMb = 1 << 20;
 struct Parsed {
   DataOptions options;
   double bucket_mb = 25, first_bucket_mb = 1, target = 0;
+  std::string server;
+  ServerOptions servers;
 };
 
 std::vector<std::string> model_names() {
@@ -45,6 +47,9 @@ void add_recipe_options(CLI::App& app, Parsed& parsed) {
   app.add_option("--model", recipe.model, model_help())->check(CLI::IsMember(model_names()))->capture_default_str();
   app.add_option("--epochs", recipe.epochs, "Passes over the training set")->check(whole(1, 10000))->capture_default_str();
   app.add_option("--batch", recipe.batch, "Samples a step, of all ranks together")->check(whole(1, 60000))->capture_default_str();
+  app.add_option("--accumulate", recipe.accumulate, "Micro-batches that a rank computes its share in, one after the other")
+      ->check(whole(1, 60000))
+      ->capture_default_str();
   app.add_option("--lr", recipe.sgd.rate, "Peak learning rate: linear warm-up, then half a cosine down")
       ->check(number_above(0, 1000))
       ->capture_default_str();
@@ -69,6 +74,18 @@ void add_run_options(CLI::App& app, Parsed& parsed) {
       "--compressor", options.compressor,
       "Compress gradients, a tensor at a time: NAME[:KEY=VALUE,...] of docs/compression.md. dgc keeps the momentum itself: "
       "give it --momentum 0");
+  app.add_option("--algorithm", options.algorithm,
+                 "Of the gradients' all-reduce, as NCCL_ALGO takes it (ring, tree, halving_doubling, ...)");
+  app.add_option("--server", parsed.server,
+                 "Parameter servers instead of the all-reduce: sync (they sum), async, bounded (they hold the weights)")
+      ->check(CLI::IsMember({"sync", "async", "bounded"}));
+  app.add_option("--servers", parsed.servers.servers, "How many of the ranks host a server as well")
+      ->check(whole(1, 1024))
+      ->capture_default_str();
+  app.add_option("--staleness", parsed.servers.staleness,
+                 "Of --server bounded: iterations that a worker may be ahead of the slowest")
+      ->check(whole(0, 1'000'000))
+      ->capture_default_str();
   app.add_option("--bucket-mb", parsed.bucket_mb, "Cap of a gradient bucket, MiB")
       ->check(number_above(0, 4096))
       ->capture_default_str();
@@ -86,6 +103,26 @@ Exit run(const CLI::App& app, Parsed parsed, Seat seat) {
                          .other = static_cast<std::size_t>(parsed.bucket_mb * kBytesPerMb)};
   if (parsed.options.check && !parsed.options.compressor.empty())
     throw failure(Exit::usage, "--check: a compressed run is not the run alone's: leave out --compressor, or --check");
+  if (!parsed.server.empty()) {
+    parsed.servers.mode = parsed.server == "sync"    ? ServerMode::sync
+                          : parsed.server == "async" ? ServerMode::async
+                                                     : ServerMode::bounded;
+    parsed.servers.rate = parsed.options.recipe.sgd.rate;
+    if (!parsed.options.compressor.empty() || !parsed.options.algorithm.empty())
+      throw failure(Exit::usage, "--server: there is no all-reduce for --{}",
+                    parsed.options.compressor.empty() ? "algorithm" : "compressor");
+    if (parsed.servers.servers > seat.world)
+      throw failure(Exit::usage, "--servers: {} servers on {} ranks: each rank hosts at most one", parsed.servers.servers,
+                    seat.world);
+    const bool sums = parsed.servers.mode == ServerMode::sync;
+    if (!sums && (parsed.options.recipe.sgd.momentum != 0 || parsed.options.recipe.sgd.weight_decay != 0))
+      throw failure(Exit::usage, "--momentum: {} (and decay {}): the servers of --server {} step without: give --momentum 0",
+                    parsed.options.recipe.sgd.momentum, parsed.options.recipe.sgd.weight_decay, parsed.server);
+    if (!sums && parsed.options.check)
+      throw failure(Exit::usage, "--check: what --server {} ends with depends on who was faster: leave out --check",
+                    parsed.server);
+    parsed.options.server = parsed.servers;
+  }
   if (blocks_of(parsed.options.recipe.batch) < seat.world) {
     throw failure(Exit::usage, "--batch: {} leaves some of {} ranks without a sample (shares are blocks of {}): at least {}",
                   parsed.options.recipe.batch, seat.world, kSampleBlock, seat.world * kSampleBlock);

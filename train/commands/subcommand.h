@@ -20,7 +20,9 @@ struct Subcommand {
   Run run;
 };
 Subcommand add_data(CLI::App& program);
+Subcommand add_pipeline(CLI::App& program);
 Subcommand add_tensor(CLI::App& program);
 Subcommand add_sequence(CLI::App& program);
+Subcommand add_hybrid(CLI::App& program);
 
 }  // namespace shoal::train

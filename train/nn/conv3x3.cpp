@@ -31,8 +31,9 @@ void for_each_run(std::size_t side, std::size_t channels, Body&& body) {
 
 }  // namespace
 
-Conv3x3::Conv3x3(std::string name, std::size_t side, std::size_t in, std::size_t out)
-    : name_(std::move(name)),
+Conv3x3::Conv3x3(std::string name, std::size_t side, std::size_t in, std::size_t out, bool starts)
+    : starts_(starts),
+      name_(std::move(name)),
       side_(side),
       in_(in),
       out_(out),
@@ -40,7 +41,8 @@ Conv3x3::Conv3x3(std::string name, std::size_t side, std::size_t in, std::size_t
       block_gradient_(9 * in * out) {}
 
 std::vector<TensorSpec> Conv3x3::tensors() const {
-  return {{.name = name_ + ".weight", .shape = {out_, 3, 3, in_}, .fan_in = patch()}, {.name = name_ + ".bias", .shape = {out_}}};
+  return {{.name = name_ + ".weight", .shape = {out_, 3, 3, in_}, .fan_in = starts_ ? patch() : 0},
+          {.name = name_ + ".bias", .shape = {out_}}};
 }
 
 void Conv3x3::bind(std::span<float> values, std::span<float> gradients) {

@@ -12,7 +12,9 @@ namespace shoal::train {
 
 class Conv3x3 final : public Layer {
  public:
-  Conv3x3(std::string name, std::size_t side, std::size_t in, std::size_t out);
+  // `starts`: false: weights of zero at first, for the end of a residual branch, which then begins as nothing (Goyal et al.
+  // 2017).
+  Conv3x3(std::string name, std::size_t side, std::size_t in, std::size_t out, bool starts = true);
 
   std::size_t input_size() const override { return side_ * side_ * in_; }
   std::size_t output_size() const override { return side_ * side_ * out_; }
@@ -23,6 +25,7 @@ class Conv3x3 final : public Layer {
 
  private:
   std::size_t patch() const { return 9 * in_; }
+  bool starts_;
   // `count` images into (count * side * side, patch) rows of patches_, and the sum of such rows back into images.
   std::span<float> unfold(std::size_t count, std::span<const float> images);
   void fold(std::size_t count, std::span<const float> patches, std::span<float> images) const;

@@ -12,7 +12,7 @@ namespace shoal::train {
 struct Model {
   std::string_view name;     // as --model takes it
   std::string_view summary;  // one line for --help
-  std::vector<std::unique_ptr<Layer>> (*layers)();
+  Layers (*layers)();
 };
 
 std::span<const Model> models();

@@ -67,6 +67,12 @@ void Event::record(const Stream& stream) const {
 }
 void Event::wait() const { check(shoalEventSynchronize(event_.get()), "shoalEventSynchronize", seat_); }
 
+bool Event::has_passed() const {
+  const ncclResult_t result = shoalEventQuery(event_.get());
+  if (result != ncclInProgress) check(result, "shoalEventQuery", seat_);
+  return result == ncclSuccess;
+}
+
 double Event::ms_since(const Event& start) const {
   double ms = 0;
   check(shoalEventElapsedMs(&ms, start.event_.get(), event_.get()), "shoalEventElapsedMs", seat_);

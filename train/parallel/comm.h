@@ -164,6 +164,7 @@ class Event {
   explicit Event(Seat seat);
   void record(const Stream& stream) const;
   void wait() const;
+  bool has_passed() const;
   double ms_since(const Event& start) const;  // both have passed
 
  private:

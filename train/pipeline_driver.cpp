@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/pipeline_driver.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include "train/nn/bf16.h"
+#include "train/parallel/pipeline.h"
+#include "train/timeline.h"
+
+namespace shoal::train {
+namespace {
+
+// What the optimiser has of a chunk.
+struct Kept {
+  std::vector<float> masters;  // with bf16
+  std::vector<float> first, second;
+};
+
+// What a stage tells the others of itself.
+struct StageFigures {
+  std::uint64_t parameters = 0, in_flight = 0, activation_bytes = 0, sent_bytes = 0, messages = 0, micro_batch_bytes = 0;
+};
+
+class PipelineDriver final : public TextDriver {
+ public:
+  PipelineDriver(const TextRecipe& recipe, const PipelineOptions& options, const PipelineSurroundings& around)
+      : recipe_(recipe),
+        options_(options),
+        around_(around),
+        mine_(sequences_for(recipe.batch, around.replica)),
+        places_(places_in_order(recipe.length)),
+        pipeline_(recipe.shape, plan_pipeline(recipe.shape, options.choice, around.stages.seat().world, mine_.count),
+                  {around.stages, around.group, around.attention, ledger_}, recipe.seed, options.stand_in) {
+    for (Gpt& chunk : pipeline_.chunks()) {
+      const std::size_t size = chunk.values().size();
+      kept_.push_back({recipe.bf16 ? std::vector<float>(chunk.values().begin(), chunk.values().end()) : std::vector<float>(),
+                       std::vector<float>(size), std::vector<float>(recipe.optimizer.moments() > 1 ? size : 0)});
+      const Kept& kept = kept_.back();
+      ledger_.hold(Holds::parameters, size * sizeof(float));
+      ledger_.hold(Holds::gradients, size * sizeof(float));
+      ledger_.hold(Holds::optimizer, (kept.masters.size() + kept.first.size() + kept.second.size()) * sizeof(float));
+    }
+    round();
+  }
+
+  double step(const TextSample& batch, std::size_t number, float rate) override {
+    for (Gpt& chunk : pipeline_.chunks()) std::ranges::fill(chunk.gradients(), 0.0F);
+    if (is_measured()) pipeline_.start_clock();
+    const double loss = pipeline_.train(micro_batches(batch));
+    if (is_measured()) keep_fastest();
+    ++steps_;
+    if (options_.stand_in) return 0;
+
+    for (Gpt& chunk : pipeline_.chunks()) {
+      if (around_.reduce_gradients) around_.reduce_gradients(chunk);
+    }
+    pipeline_.sum_tied();
+    for (Gpt& chunk : pipeline_.chunks())
+      if (recipe_.bf16)
+        for (float& each : chunk.gradients()) each = to_float(to_bf16(each));
+    for (Piece& each : pieces())
+      recipe_.optimizer.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
+    round();
+    return (around_.reduce_loss ? around_.reduce_loss(loss) : loss) / static_cast<double>(batch.targets.size());
+  }
+
+  // Every replica computes all of it.
+  double evaluate(const TextSample& batch) override {
+    const double targets = static_cast<double>(batch.targets.size());
+    return pipeline_.evaluate(sequences_of(batch, 0, batch.sequences, places_, static_cast<float>(1 / targets))) / targets;
+  }
+
+  std::vector<Piece> pieces() override {
+    std::vector<Piece> all;
+    for (std::size_t c = 0; c < kept_.size(); ++c) {
+      Gpt& chunk = pipeline_.chunks()[c];
+      Kept& kept = kept_[c];
+      const std::span<float> values = recipe_.bf16 ? std::span(kept.masters) : chunk.values();
+      for (const Tensor& each : chunk.tensors())
+        all.push_back(whole_piece(each, values, chunk.gradients(), kept.first, kept.second));
+    }
+    return all;
+  }
+
+  void reloaded() override { round(); }
+  const Ledger& ledger() const override { return ledger_; }
+  std::string figures() override;
+  std::string summary() const override;
+
+ private:
+  const PipelinePlan& plan() const { return pipeline_.plan(); }
+  bool is_measured() const { return !options_.timeline.empty() || options_.stand_in; }
+
+  std::vector<TokenBatch> micro_batches(const TextSample& batch) const {
+    const std::size_t count = options_.choice.micro_batches, each = mine_.count / count;
+    const float weight = 1 / static_cast<float>(batch.targets.size());
+    std::vector<TokenBatch> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(sequences_of(batch, mine_.first + i * each, each, places_, weight));
+    return all;
+  }
+
+  // The weights that are computed with.
+  void round() {
+    for (std::size_t c = 0; c < kept_.size(); ++c)
+      for (std::size_t i = 0; i < kept_[c].masters.size(); ++i)
+        pipeline_.chunks()[c].values()[i] = to_float(to_bf16(kept_[c].masters[i]));
+  }
+
+  // The first step also pays for memory and connections that the others have.
+  void keep_fastest() {
+    Timeline timeline = pipeline_.timeline();
+    if (steps_ < 2 || timeline.makespan() < fastest_.makespan()) fastest_ = std::move(timeline);
+  }
+
+  TextRecipe recipe_;
+  PipelineOptions options_;
+  PipelineSurroundings around_;
+  Sequences mine_;
+  std::vector<Place> places_;
+  Ledger ledger_;
+  Pipeline pipeline_;
+  std::vector<Kept> kept_;  // by chunk
+  std::size_t steps_ = 0;
+  Timeline fastest_;                  // on all stages
+  std::vector<StageFigures> stages_;  // after figures()
+};
+
+std::string PipelineDriver::figures() {
+  const ScheduleShape& shape = plan().shape();
+  const std::size_t steps = std::max<std::size_t>(1, steps_);
+  const Ledger::Sent& sent = ledger_.sent(Moves::point_to_point);
+  StageFigures own{.in_flight = pipeline_.most_in_flight(),
+                   .activation_bytes = ledger_.peak(Holds::activations),
+                   .sent_bytes = sent.bytes / steps,
+                   .messages = sent.calls / steps};
+  for (std::size_t c = 0; c < kept_.size(); ++c) {
+    own.parameters += pipeline_.chunks()[c].values().size();
+    own.micro_batch_bytes += pipeline_.bytes_in_flight(c);
+  }
+  constexpr std::size_t kNumbers = sizeof(StageFigures) / sizeof(std::uint64_t);
+  const auto numbers = std::bit_cast<std::array<std::uint64_t, kNumbers>>(own);
+  std::vector<std::uint64_t> all(kNumbers * shape.stages);
+  around_.stages.all_gather<std::uint64_t>(numbers, std::span(all));
+  nlohmann::json by_stage = nlohmann::json::array();
+  std::uint64_t bytes = 0;
+  for (std::size_t s = 0; s < shape.stages; ++s) {
+    std::array<std::uint64_t, kNumbers> its{};
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(s * kNumbers), kNumbers, its.begin());
+    const auto& stage = stages_.emplace_back(std::bit_cast<StageFigures>(its));
+    bytes += stage.sent_bytes;
+    nlohmann::json units = nlohmann::json::array();
+    for (std::size_t c = 0; c < shape.chunks; ++c) units.push_back({plan().units(s, c).first, plan().units(s, c).last});
+    by_stage.push_back({{"units", units},
+                        {"parameters", stage.parameters},
+                        {"in_flight", stage.in_flight},
+                        {"micro_batch_bytes", stage.micro_batch_bytes},
+                        {"activation_bytes", stage.activation_bytes},
+                        {"messages_per_step", stage.messages},
+                        {"sent_bytes_per_step", stage.sent_bytes}});
+  }
+  nlohmann::json record{{"schedule", name_of(shape.kind)}, {"stages", shape.stages},       {"micro_batches", shape.micro_batches},
+                        {"chunks", shape.chunks},          {"sent_bytes_per_step", bytes}, {"by_stage", by_stage}};
+  if (is_measured()) {
+    record["measured"] = {
+        {"seconds", fastest_.makespan()}, {"utilisation", fastest_.utilisation()}, {"bubble", fastest_.bubble()}};
+    if (options_.stand_in) {
+      const Timeline predicted = predict(plan().schedule, *options_.stand_in);
+      record["predicted"] = {
+          {"seconds", predicted.makespan()}, {"utilisation", predicted.utilisation()}, {"bubble", predicted.bubble()}};
+    }
+  }
+  if (!options_.timeline.empty() && around_.stages.seat().rank == 0 && around_.replica.rank == 0)
+    write_svg(fastest_,
+              fmt::format("{}, {} stages{}, {} micro-batches", name_of(shape.kind), shape.stages,
+                          shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : "", shape.micro_batches),
+              options_.timeline);
+  return record.dump();
+}
+
+std::string PipelineDriver::summary() const {
+  const ScheduleShape& shape = plan().shape();
+  std::string text;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    std::vector<std::string> units;
+    for (std::size_t c = 0; c < shape.chunks; ++c)
+      units.push_back(fmt::format("{}-{}", plan().units(s, c).first, plan().units(s, c).last - 1));
+    text += fmt::format(
+        "  stage {}: units {}, {} parameters, at most {} in flight ({} bytes), sends {} bytes in {} messages a step\n", s,
+        fmt::join(units, " and "), stages_[s].parameters, stages_[s].in_flight, stages_[s].activation_bytes,
+        stages_[s].sent_bytes, stages_[s].messages);
+  }
+  if (!is_measured()) return text;
+  text += fmt::format("  fastest of {} steps: {:.1f} ms, utilisation {:.1f} %", steps_, 1000 * fastest_.makespan(),
+                      100 * fastest_.utilisation());
+  if (options_.stand_in) {
+    const Timeline predicted = predict(plan().schedule, *options_.stand_in);
+    text += fmt::format("; predicted {:.1f} ms, {:.1f} %", 1000 * predicted.makespan(), 100 * predicted.utilisation());
+  }
+  return text + '\n';
+}
+
+}  // namespace
+
+std::unique_ptr<TextDriver> make_pipeline(const TextRecipe& recipe, const PipelineOptions& options,
+                                          const PipelineSurroundings& surroundings) {
+  return std::make_unique<PipelineDriver>(recipe, options, surroundings);
+}
+
+}  // namespace shoal::train
