@@ -20,5 +20,6 @@ struct Subcommand {
   Run run;
 };
 Subcommand add_data(CLI::App& program);
+Subcommand add_delayed(CLI::App& program);
 
 }  // namespace shoal::train
