@@ -14,8 +14,8 @@ class ModelUpdate {
   // The model outlives this. The ledger is told what is held: parameters, gradients, optimiser.
   ModelUpdate(Gpt& model, const TextRecipe& recipe, Ledger& ledger);
 
-  // With final gradients; `number` of the step, from 0. A recipe's clip is that of the norm of what is here: of the model's, if that
-  // is whole.
+  // With final gradients; `number` of the step, from 0. A recipe's clip is that of the norm of what is here: of the model's, if
+  // that is whole.
   void update(std::size_t number, float rate);
   std::vector<Piece> pieces();
   void round();  // the weights that are computed with, from the masters
