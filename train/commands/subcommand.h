@@ -20,5 +20,7 @@ struct Subcommand {
   Run run;
 };
 Subcommand add_data(CLI::App& program);
+Subcommand add_plan_memory(CLI::App& program);
+Subcommand add_search(CLI::App& program);
 
 }  // namespace shoal::train
