@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "train/local_model.h"
-#include "train/parallel/own_comm.h"
+#include "train/parallel/child.h"
 #include "train/parallel/sequence_parallel.h"
 
 namespace shoal::train {
@@ -17,20 +17,26 @@ double peak_memory() {
   return static_cast<double>(usage.ru_maxrss) / 1024;  // KiB
 }
 
+Child split(const Communicator& comm, std::size_t colour, std::size_t key) {
+  return Child(comm.split(static_cast<int>(colour), static_cast<int>(key)));
+}
+
 class SequenceDriver final : public TextDriver {
  public:
   SequenceDriver(const TextRecipe& recipe, const Communicator& world, const SequenceOptions& options)
       : recipe_(recipe),
         rank_(world.seat().rank),
         layout_(options.placing, recipe.length, world.seat().world / options.columns, options.columns),
-        everybody_(world, 0, rank_, ledger_),
-        heads_(world, layout_.block_of(rank_), layout_.column_of(rank_), ledger_),
-        ring_(world, layout_.column_of(rank_), layout_.block_of(rank_), ledger_),
+        everybody_(split(world, 0, rank_)),
+        heads_(split(world, layout_.block_of(rank_), layout_.column_of(rank_))),
+        ring_(split(world, layout_.column_of(rank_), layout_.block_of(rank_))),
         whole_(places_in_order(recipe.length)),
         places_(layout_.places_of(rank_, whole_)),
         tokens_(layout_.tokens_of(rank_)),
         attention_(layout_, &*heads_, &*ring_, whole_),
-        model_(recipe, group_, attention_, ledger_) {}
+        model_(recipe, group_, attention_, ledger_) {
+    for (Child* each : {&everybody_, &heads_, &ring_}) (*each)->count_in(&ledger_);
+  }
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
     const double loss = model_.gradients_of(mine(batch));
@@ -68,7 +74,7 @@ class SequenceDriver final : public TextDriver {
             .targets = targets_,
             .weight = 1 / static_cast<float>(batch.targets.size())};
   }
-  double mean(double my_loss, const TextSample& batch) const {
+  double mean(double my_loss, const TextSample& batch) {
     std::vector<double> loss{my_loss};
     everybody_->all_reduce(std::span(loss));
     return loss.front() / static_cast<double>(batch.targets.size());
@@ -78,7 +84,7 @@ class SequenceDriver final : public TextDriver {
   std::size_t rank_;
   SequenceLayout layout_;
   Ledger ledger_;
-  OwnComm everybody_, heads_, ring_;
+  Child everybody_, heads_, ring_;
   std::vector<Place> whole_, places_;
   std::vector<std::size_t> tokens_;
   TensorGroup group_;

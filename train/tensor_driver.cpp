@@ -2,7 +2,7 @@
 #include "train/tensor_driver.h"
 
 #include "train/local_model.h"
-#include "train/parallel/own_comm.h"
+#include "train/parallel/child.h"
 #include "train/parallel/tensor_parallel.h"
 #include "train/parallel/tensor_split.h"
 
@@ -14,10 +14,12 @@ class TensorDriver final : public TextDriver {
   TensorDriver(const TextRecipe& recipe, const Communicator& world, bool sequence_parallel)
       : recipe_(recipe),
         sequence_parallel_(sequence_parallel),
-        comm_(world, 0, world.seat().rank, ledger_),
+        comm_(world.split(0, static_cast<int>(world.seat().rank))),
         group_(*comm_, sequence_parallel),
         model_(recipe, group_, attention_, ledger_),
-        places_(places_in_order(recipe.length)) {}
+        places_(places_in_order(recipe.length)) {
+    comm_->count_in(&ledger_);
+  }
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
     const double loss = model_.gradients_of(whole(batch));
@@ -29,7 +31,7 @@ class TensorDriver final : public TextDriver {
 
   double evaluate(const TextSample& batch) override {
     TextSample padded = batch;  // with sequences that do not count, to as many rows as can be shared
-    while (sequence_parallel_ && padded.sequences % comm_->seat().world != 0) {
+    while (sequence_parallel_ && padded.sequences % group_.world() != 0) {
       ++padded.sequences;
       padded.inputs.resize(padded.inputs.size() + batch.length);
       padded.targets.resize(padded.targets.size() + batch.length, kNoTarget);
@@ -42,7 +44,7 @@ class TensorDriver final : public TextDriver {
   const Ledger& ledger() const override { return ledger_; }
   std::string summary() const override {
     const std::size_t rows = recipe_.batch * recipe_.length;
-    return beside_formulas(ledger_, steps_, tensor_parallel_volume(recipe_.shape, rows, comm_->seat().world, sequence_parallel_));
+    return beside_formulas(ledger_, steps_, tensor_parallel_volume(recipe_.shape, rows, group_.world(), sequence_parallel_));
   }
 
  private:
@@ -53,7 +55,7 @@ class TensorDriver final : public TextDriver {
   TextRecipe recipe_;
   bool sequence_parallel_;
   Ledger ledger_;
-  OwnComm comm_;
+  Child comm_;
   TensorParallel group_;
   LocalAttention attention_;
   LocalModel model_;
