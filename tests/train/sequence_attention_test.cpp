@@ -228,8 +228,7 @@ TEST_CASE("FC-53: ulysses is the softmax written out: lengths and heads that do 
     }
 }
 
-TEST_CASE(
-    "FC-54: ring attention is the softmax written out in every placing, for lengths that do not split and packed documents") {
+TEST_CASE("FC-54: ring attention is the softmax written out in every placing: lengths that do not split, packed documents") {
   for (const bool causal : {true, false})
     for (const Placing placing : kPlacings)
       for (std::size_t world = 1; world <= 4; ++world) {
