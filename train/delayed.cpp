@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -106,6 +107,8 @@ void DelayedRun::train() {
   figures_.waited_ms = reducer_.waited_ms();
   if (!same_on_all_ranks(comm_, hash_bits(worker_.parameters())))
     throw failure(Exit::verdict, "the ranks end with different parameters");
+  if (!std::ranges::all_of(worker_.parameters(), [](float each) { return std::isfinite(each); }))
+    throw failure(Exit::verdict, "the parameters are not finite at the end; try a --lr below {}", options_.replica.optimizer.rate);
 }
 
 void DelayedRun::close_window(std::size_t t, double ms_an_iteration) {
