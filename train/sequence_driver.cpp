@@ -6,6 +6,7 @@
 #include "train/local_model.h"
 #include "train/parallel/own_comm.h"
 #include "train/parallel/sequence_parallel.h"
+#include "train/parallel/token_share.h"
 
 namespace shoal::train {
 namespace {
@@ -27,8 +28,7 @@ class SequenceDriver final : public TextDriver {
         heads_(world, layout_.block_of(rank_), layout_.column_of(rank_), ledger_),
         ring_(world, layout_.column_of(rank_), layout_.block_of(rank_), ledger_),
         whole_(places_in_order(recipe.length)),
-        places_(layout_.places_of(rank_, whole_)),
-        tokens_(layout_.tokens_of(rank_)),
+        tokens_(layout_, rank_, whole_),
         attention_(layout_, &*heads_, &*ring_, whole_),
         model_(recipe, group_, attention_, ledger_) {}
 
@@ -54,19 +54,8 @@ class SequenceDriver final : public TextDriver {
  private:
   // Of every sequence, the tokens that are this rank's. Valid until the next call.
   TokenBatch mine(const TextSample& batch) {
-    inputs_.clear();
-    targets_.clear();
-    for (std::size_t s = 0; s < batch.sequences; ++s)
-      for (const std::size_t token : tokens_) {
-        const bool padding = token == SequenceLayout::kNoToken;
-        inputs_.push_back(padding ? Token{} : batch.inputs[s * batch.length + token]);
-        targets_.push_back(padding ? kNoTarget : batch.targets[s * batch.length + token]);
-      }
-    return {.sequences = batch.sequences,
-            .places = places_,
-            .inputs = inputs_,
-            .targets = targets_,
-            .weight = 1 / static_cast<float>(batch.targets.size())};
+    sample_ = tokens_.cut(batch);
+    return sequences_of(sample_, 0, sample_.sequences, tokens_.places(), 1 / static_cast<float>(batch.targets.size()));
   }
   double mean(double my_loss, const TextSample& batch) const {
     std::vector<double> loss{my_loss};
@@ -79,13 +68,12 @@ class SequenceDriver final : public TextDriver {
   SequenceLayout layout_;
   Ledger ledger_;
   OwnComm everybody_, heads_, ring_;
-  std::vector<Place> whole_, places_;
-  std::vector<std::size_t> tokens_;
+  std::vector<Place> whole_;
+  TokenShare tokens_;
+  TextSample sample_;
   TensorGroup group_;
   SequenceAttention attention_;
   LocalModel model_;
-  std::vector<Token> inputs_;
-  std::vector<std::int32_t> targets_;
   std::size_t steps_ = 0, working_ = 0;
 };
 

@@ -28,12 +28,7 @@ class TensorDriver final : public TextDriver {
   }
 
   double evaluate(const TextSample& batch) override {
-    TextSample padded = batch;  // with sequences that do not count, to as many rows as can be shared
-    while (sequence_parallel_ && padded.sequences % comm_->seat().world != 0) {
-      ++padded.sequences;
-      padded.inputs.resize(padded.inputs.size() + batch.length);
-      padded.targets.resize(padded.targets.size() + batch.length, kNoTarget);
-    }
+    const TextSample padded = with_rows_for(batch, sequence_parallel_ ? comm_->seat().world : 1);
     return model_.evaluate(whole(padded)) / static_cast<double>(batch.targets.size());
   }
 

@@ -68,6 +68,9 @@ TokenBatch sequences_of(const TextSample& sample, std::size_t first, std::size_t
 // Places 0 .. length - 1 of one document.
 std::vector<Place> places_in_order(std::size_t length);
 
+// With sequences behind it that have no targets, until its rows divide by `world`.
+TextSample with_rows_for(TextSample sample, std::size_t world);
+
 // Splits `sequences` over `world` as evenly as they go, the first ranks one more.
 struct Sequences {
   std::size_t first = 0, count = 0;

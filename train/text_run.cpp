@@ -78,7 +78,7 @@ TextCheck compare(const TextOptions& options, const Text& text, const Communicat
   recipe.steps = std::min(recipe.steps, kCheckedSteps);
   const auto alone = make_one_process(recipe);
   const auto driver = make(recipe, comm);
-  TextCheck check;
+  TextCheck check{.bf16 = recipe.bf16};
   for (std::size_t step = 0; step < recipe.steps; ++step) {
     const TextSample batch = text.batch(recipe.batch, recipe.seed, step);
     const float rate = learning_rate(recipe.optimizer.rate, step, recipe.steps);

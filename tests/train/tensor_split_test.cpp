@@ -113,10 +113,11 @@ std::vector<Rank> split(const GptShape& shape, std::size_t world, bool shares_ro
   return ranks;
 }
 
-// Relative to the norm of the whole tensor. Gradients of key biases are 0 but for rounding: a score more for all keys changes
-// nothing.
+// Relative to the norm of the whole tensor, or of one of its size with the model's average: gradients of key biases are nothing
+// but rounding, because a constant more on all scores of a query changes nothing.
 double apart(const Tensor& part, std::span<const float> gradients, const Tensor& whole, std::span<const float> expected) {
-  double difference = 0, norm = 0;
+  double difference = 0, norm = 0, all = 0;
+  for (const float each : expected) all += static_cast<double>(each) * static_cast<double>(each);
   const auto wholes = expected.subspan(whole.offset, whole.count);
   std::vector<float> mine(gradients.begin() + static_cast<std::ptrdiff_t>(part.offset),
                           gradients.begin() + static_cast<std::ptrdiff_t>(part.offset + part.count));
@@ -126,7 +127,7 @@ double apart(const Tensor& part, std::span<const float> gradients, const Tensor&
     const double d = static_cast<double>(mine[i]) - static_cast<double>(wholes[piece.index(i)]);
     difference += d * d;
   }
-  return std::sqrt(difference / std::max(norm, 1e-4));
+  return std::sqrt(difference / std::max(norm, all * static_cast<double>(whole.count) / static_cast<double>(expected.size())));
 }
 
 }  // namespace

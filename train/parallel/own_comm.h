@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator split off for a driver and counted in its ledger: closed with its owner, in order, or aborted on the way out of
-// a failure, for then others may never come.
+// A communicator that was split off another one, and ends with its owner: closed, so that what other ranks still have to take
+// from this one is theirs to take; on the way out of a failure aborted, so that nobody waits.
 #pragma once
 
 #include <exception>
+#include <utility>
 
 #include "train/error.h"
 #include "train/parallel/comm.h"
@@ -12,6 +13,7 @@ namespace shoal::train {
 
 class OwnComm {
  public:
+  explicit OwnComm(Communicator comm) : comm_(std::move(comm)) {}
   // Collective over the ranks of `parent`: those with the same colour, ordered by key. `ledger` outlives this.
   OwnComm(const Communicator& parent, std::size_t colour, std::size_t key, Ledger& ledger)
       : comm_(parent.split(static_cast<int>(colour), static_cast<int>(key))) {
@@ -22,13 +24,14 @@ class OwnComm {
     try {
       comm_.close();
     } catch (const Error&) {
-      // All work has been waited for: what is lost is the farewell.
+      // Whoever used it has been told of its failure; all that is lost is the farewell.
     }
   }
   OwnComm(const OwnComm&) = delete;
   OwnComm& operator=(const OwnComm&) = delete;
 
   const Communicator& operator*() const { return comm_; }
+  Communicator* operator->() { return &comm_; }
   const Communicator* operator->() const { return &comm_; }
 
  private:
