@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any header, its hash put right so that it is looked at, and any bytes after it: refused, or what is filled is what the file
-// says. The input is the header, a zero byte, and the values. seeds/checkpoint holds one.
+// says. The input is the header, a zero byte, and the values. seeds/fuzz_checkpoint holds one.
 #include <array>
 #include <cstdlib>
 #include <sstream>
