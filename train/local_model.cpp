@@ -3,24 +3,10 @@
 
 #include <algorithm>
 
-#include "train/nn/bf16.h"
-
 namespace shoal::train {
 
 LocalModel::LocalModel(const TextRecipe& recipe, TensorGroup& group, Attention& attention, Ledger& ledger)
-    : bf16_(recipe.bf16),
-      optimizer_(recipe.optimizer),
-      group_(group),
-      ledger_(ledger),
-      model_(recipe.shape, group, attention, recipe.seed),
-      masters_(recipe.bf16 ? std::vector<float>(model_.values().begin(), model_.values().end()) : std::vector<float>()),
-      first_(model_.values().size()),
-      second_(recipe.optimizer.moments() > 1 ? first_.size() : 0) {
-  ledger.hold(Holds::parameters, model_.values().size_bytes());
-  ledger.hold(Holds::gradients, model_.gradients().size_bytes());
-  ledger.hold(Holds::optimizer, sizeof(float) * (masters_.size() + first_.size() + second_.size()));
-  round();
-}
+    : group_(group), ledger_(ledger), model_(recipe.shape, group, attention, recipe.seed), update_(model_, recipe, ledger) {}
 
 double LocalModel::gradients_of(const TokenBatch& batch) {
   // Of each unit what it keeps for backward and its output; the rest of its stash is backward's working memory.
@@ -38,24 +24,6 @@ double LocalModel::gradients_of(const TokenBatch& batch) {
   ledger_.release(Holds::activations, kept * sizeof(float));
   ledger_.release(Holds::working, working * sizeof(float));
   return loss;
-}
-
-void LocalModel::update(std::size_t number, float rate) {
-  if (bf16_)
-    for (float& each : model_.gradients()) each = to_float(to_bf16(each));
-  for (Piece& each : pieces()) optimizer_.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
-  round();
-}
-
-std::vector<Piece> LocalModel::pieces() {
-  std::vector<Piece> all;
-  const std::span<float> values = bf16_ ? std::span(masters_) : model_.values();
-  for (const Tensor& each : model_.tensors()) all.push_back(whole_piece(each, values, model_.gradients(), first_, second_));
-  return all;
-}
-
-void LocalModel::round() {
-  for (std::size_t i = 0; i < masters_.size(); ++i) model_.values()[i] = to_float(to_bf16(masters_[i]));
 }
 
 }  // namespace shoal::train

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "train/model_update.h"
 #include "train/text_driver.h"
 
 namespace shoal::train {
@@ -20,19 +21,15 @@ class LocalModel {
   std::span<float> gradients() { return model_.gradients(); }
   std::span<const Tensor> tensors() const { return model_.tensors(); }
 
-  // With final gradients.
-  void update(std::size_t number, float rate);
-  std::vector<Piece> pieces();
-  void round();  // the weights that are computed with, from the masters
+  void update(std::size_t number, float rate) { update_.update(number, rate); }
+  std::vector<Piece> pieces() { return update_.pieces(); }
+  void round() { update_.round(); }
 
  private:
-  bool bf16_;
-  Optimizer optimizer_;
   TensorGroup& group_;
   Ledger& ledger_;
   Gpt model_;
-  std::vector<float> masters_;  // with bf16
-  std::vector<float> first_, second_;
+  ModelUpdate update_;
 };
 
 }  // namespace shoal::train

@@ -19,7 +19,8 @@ constexpr const char* kFooter =
     "Exit codes: 0 success; 1 a target or a check was missed; 2 a wrong option or file; 3 communication failed.";
 
 using Adder = Subcommand (*)(CLI::App&);
-constexpr Adder kSubcommands[] = {add_data, add_pipeline, add_tensor, add_sequence, add_hybrid};
+constexpr Adder kSubcommands[] = {add_data,   add_zero,    add_pipeline, add_tensor,     add_sequence,
+                                  add_hybrid, add_delayed, add_search,   add_plan_memory};
 
 // Every rank sees the same command line: one of them speaks. A failure of communication is each rank's own.
 int report(const Error& error, Seat seat) {

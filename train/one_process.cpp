@@ -21,9 +21,22 @@ std::vector<Place> places_in_order(std::size_t length) {
   return places;
 }
 
+TextSample with_rows_for(TextSample sample, std::size_t world) {
+  while (sample.sequences * sample.length % world != 0) {
+    ++sample.sequences;
+    sample.inputs.resize(sample.inputs.size() + sample.length);
+    sample.targets.resize(sample.targets.size() + sample.length, kNoTarget);
+  }
+  return sample;
+}
+
 Sequences sequences_for(std::size_t sequences, Seat seat) {
   const std::size_t least = sequences / seat.world, longer = sequences % seat.world;
   return {seat.rank * least + std::min(seat.rank, longer), least + (seat.rank < longer ? 1 : 0)};
+}
+
+bool Freeze::holds(std::string_view tensor, std::size_t step) const {
+  return step >= from && std::ranges::find(units, tensor.substr(0, tensor.find('.'))) != units.end();
 }
 
 namespace {

@@ -8,18 +8,12 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "train/nn/bf16.h"
+#include "train/model_update.h"
 #include "train/parallel/pipeline.h"
 #include "train/timeline.h"
 
 namespace shoal::train {
 namespace {
-
-// What the optimiser has of a chunk.
-struct Kept {
-  std::vector<float> masters;  // with bf16
-  std::vector<float> first, second;
-};
 
 // What a stage tells the others of itself.
 struct StageFigures {
@@ -34,18 +28,10 @@ class PipelineDriver final : public TextDriver {
         around_(around),
         mine_(sequences_for(recipe.batch, around.replica)),
         places_(places_in_order(recipe.length)),
+        ledger_(around.ledger != nullptr ? *around.ledger : own_ledger_),
         pipeline_(recipe.shape, plan_pipeline(recipe.shape, options.choice, around.stages.seat().world, mine_.count),
                   {around.stages, around.group, around.attention, ledger_}, recipe.seed, options.stand_in) {
-    for (Gpt& chunk : pipeline_.chunks()) {
-      const std::size_t size = chunk.values().size();
-      kept_.push_back({recipe.bf16 ? std::vector<float>(chunk.values().begin(), chunk.values().end()) : std::vector<float>(),
-                       std::vector<float>(size), std::vector<float>(recipe.optimizer.moments() > 1 ? size : 0)});
-      const Kept& kept = kept_.back();
-      ledger_.hold(Holds::parameters, size * sizeof(float));
-      ledger_.hold(Holds::gradients, size * sizeof(float));
-      ledger_.hold(Holds::optimizer, (kept.masters.size() + kept.first.size() + kept.second.size()) * sizeof(float));
-    }
-    round();
+    for (Gpt& chunk : pipeline_.chunks()) updates_.emplace_back(chunk, recipe, ledger_);
   }
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
@@ -60,34 +46,29 @@ class PipelineDriver final : public TextDriver {
       if (around_.reduce_gradients) around_.reduce_gradients(chunk);
     }
     pipeline_.sum_tied();
-    for (Gpt& chunk : pipeline_.chunks())
-      if (recipe_.bf16)
-        for (float& each : chunk.gradients()) each = to_float(to_bf16(each));
-    for (Piece& each : pieces())
-      recipe_.optimizer.update(number, rate, each.decays, each.gradients, each.values, each.first, each.second);
-    round();
+    for (ModelUpdate& each : updates_) each.update(number, rate);
     return (around_.reduce_loss ? around_.reduce_loss(loss) : loss) / static_cast<double>(batch.targets.size());
   }
 
   // Every replica computes all of it.
   double evaluate(const TextSample& batch) override {
     const double targets = static_cast<double>(batch.targets.size());
-    return pipeline_.evaluate(sequences_of(batch, 0, batch.sequences, places_, static_cast<float>(1 / targets))) / targets;
+    const TextSample whole = with_rows_for(batch, around_.group.world());
+    const TextSample& mine = my_tokens(whole);
+    const double loss = pipeline_.evaluate(sequences_of(mine, 0, mine.sequences, places(), static_cast<float>(1 / targets)));
+    return (around_.reduce_loss ? around_.reduce_loss(loss) / static_cast<double>(around_.replica.world) : loss) / targets;
   }
 
   std::vector<Piece> pieces() override {
     std::vector<Piece> all;
-    for (std::size_t c = 0; c < kept_.size(); ++c) {
-      Gpt& chunk = pipeline_.chunks()[c];
-      Kept& kept = kept_[c];
-      const std::span<float> values = recipe_.bf16 ? std::span(kept.masters) : chunk.values();
-      for (const Tensor& each : chunk.tensors())
-        all.push_back(whole_piece(each, values, chunk.gradients(), kept.first, kept.second));
-    }
+    for (ModelUpdate& chunk : updates_)
+      for (Piece& each : chunk.pieces()) all.push_back(std::move(each));
     return all;
   }
 
-  void reloaded() override { round(); }
+  void reloaded() override {
+    for (ModelUpdate& each : updates_) each.round();
+  }
   const Ledger& ledger() const override { return ledger_; }
   std::string figures() override;
   std::string summary() const override;
@@ -96,19 +77,23 @@ class PipelineDriver final : public TextDriver {
   const PipelinePlan& plan() const { return pipeline_.plan(); }
   bool is_measured() const { return !options_.timeline.empty() || options_.stand_in; }
 
-  std::vector<TokenBatch> micro_batches(const TextSample& batch) const {
+  std::span<const Place> places() const {
+    return around_.tokens != nullptr ? around_.tokens->places() : std::span<const Place>(places_);
+  }
+  // Valid until the next call.
+  const TextSample& my_tokens(const TextSample& batch) {
+    if (around_.tokens == nullptr) return batch;
+    sample_ = around_.tokens->cut(batch);
+    return sample_;
+  }
+
+  std::vector<TokenBatch> micro_batches(const TextSample& batch) {
     const std::size_t count = options_.choice.micro_batches, each = mine_.count / count;
     const float weight = 1 / static_cast<float>(batch.targets.size());
     std::vector<TokenBatch> all;
-    for (std::size_t i = 0; i < count; ++i) all.push_back(sequences_of(batch, mine_.first + i * each, each, places_, weight));
+    const TextSample& mine = my_tokens(batch);
+    for (std::size_t i = 0; i < count; ++i) all.push_back(sequences_of(mine, mine_.first + i * each, each, places(), weight));
     return all;
-  }
-
-  // The weights that are computed with.
-  void round() {
-    for (std::size_t c = 0; c < kept_.size(); ++c)
-      for (std::size_t i = 0; i < kept_[c].masters.size(); ++i)
-        pipeline_.chunks()[c].values()[i] = to_float(to_bf16(kept_[c].masters[i]));
   }
 
   // The first step also pays for memory and connections that the others have.
@@ -121,10 +106,12 @@ class PipelineDriver final : public TextDriver {
   PipelineOptions options_;
   PipelineSurroundings around_;
   Sequences mine_;
-  std::vector<Place> places_;
-  Ledger ledger_;
+  std::vector<Place> places_;  // of a whole sequence
+  TextSample sample_;
+  Ledger own_ledger_;
+  Ledger& ledger_;
   Pipeline pipeline_;
-  std::vector<Kept> kept_;  // by chunk
+  std::vector<ModelUpdate> updates_;  // by chunk
   std::size_t steps_ = 0;
   Timeline fastest_;                  // on all stages
   std::vector<StageFigures> stages_;  // after figures()
@@ -138,7 +125,7 @@ std::string PipelineDriver::figures() {
                    .activation_bytes = ledger_.peak(Holds::activations),
                    .sent_bytes = sent.bytes / steps,
                    .messages = sent.calls / steps};
-  for (std::size_t c = 0; c < kept_.size(); ++c) {
+  for (std::size_t c = 0; c < updates_.size(); ++c) {
     own.parameters += pipeline_.chunks()[c].values().size();
     own.micro_batch_bytes += pipeline_.bytes_in_flight(c);
   }

@@ -10,6 +10,7 @@
 
 #include "train/parallel/comm.h"
 #include "train/parallel/pipeline_plan.h"
+#include "train/parallel/token_share.h"
 #include "train/text_driver.h"
 
 namespace shoal::train {
@@ -26,6 +27,8 @@ struct PipelineSurroundings {
   TensorGroup& group;
   Attention& attention;
   Seat replica = {};                                 // of those that share the sequences of a step
+  const TokenShare* tokens = nullptr;                // of every sequence, this rank's; null: all
+  Ledger* ledger = nullptr;                          // null: one of its own
   std::function<void(Gpt& chunk)> reduce_gradients;  // over replicas, called for each chunk in order; empty: nothing to do
   std::function<double(double loss)> reduce_loss;    // the sum over replicas; empty: there is one
 };

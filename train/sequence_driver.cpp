@@ -4,8 +4,9 @@
 #include <sys/resource.h>
 
 #include "train/local_model.h"
-#include "train/parallel/child.h"
+#include "train/parallel/own_comm.h"
 #include "train/parallel/sequence_parallel.h"
+#include "train/parallel/token_share.h"
 
 namespace shoal::train {
 namespace {
@@ -17,26 +18,19 @@ double peak_memory() {
   return static_cast<double>(usage.ru_maxrss) / 1024;  // KiB
 }
 
-Child split(const Communicator& comm, std::size_t colour, std::size_t key) {
-  return Child(comm.split(static_cast<int>(colour), static_cast<int>(key)));
-}
-
 class SequenceDriver final : public TextDriver {
  public:
   SequenceDriver(const TextRecipe& recipe, const Communicator& world, const SequenceOptions& options)
       : recipe_(recipe),
         rank_(world.seat().rank),
         layout_(options.placing, recipe.length, world.seat().world / options.columns, options.columns),
-        everybody_(split(world, 0, rank_)),
-        heads_(split(world, layout_.block_of(rank_), layout_.column_of(rank_))),
-        ring_(split(world, layout_.column_of(rank_), layout_.block_of(rank_))),
+        everybody_(world, 0, rank_, ledger_),
+        heads_(world, layout_.block_of(rank_), layout_.column_of(rank_), ledger_),
+        ring_(world, layout_.column_of(rank_), layout_.block_of(rank_), ledger_),
         whole_(places_in_order(recipe.length)),
-        places_(layout_.places_of(rank_, whole_)),
-        tokens_(layout_.tokens_of(rank_)),
+        tokens_(layout_, rank_, whole_),
         attention_(layout_, &*heads_, &*ring_, whole_),
-        model_(recipe, group_, attention_, ledger_) {
-    for (Child* each : {&everybody_, &heads_, &ring_}) (*each)->count_in(&ledger_);
-  }
+        model_(recipe, group_, attention_, ledger_) {}
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
     const double loss = model_.gradients_of(mine(batch));
@@ -60,21 +54,10 @@ class SequenceDriver final : public TextDriver {
  private:
   // Of every sequence, the tokens that are this rank's. Valid until the next call.
   TokenBatch mine(const TextSample& batch) {
-    inputs_.clear();
-    targets_.clear();
-    for (std::size_t s = 0; s < batch.sequences; ++s)
-      for (const std::size_t token : tokens_) {
-        const bool padding = token == SequenceLayout::kNoToken;
-        inputs_.push_back(padding ? Token{} : batch.inputs[s * batch.length + token]);
-        targets_.push_back(padding ? kNoTarget : batch.targets[s * batch.length + token]);
-      }
-    return {.sequences = batch.sequences,
-            .places = places_,
-            .inputs = inputs_,
-            .targets = targets_,
-            .weight = 1 / static_cast<float>(batch.targets.size())};
+    sample_ = tokens_.cut(batch);
+    return sequences_of(sample_, 0, sample_.sequences, tokens_.places(), 1 / static_cast<float>(batch.targets.size()));
   }
-  double mean(double my_loss, const TextSample& batch) {
+  double mean(double my_loss, const TextSample& batch) const {
     std::vector<double> loss{my_loss};
     everybody_->all_reduce(std::span(loss));
     return loss.front() / static_cast<double>(batch.targets.size());
@@ -84,14 +67,13 @@ class SequenceDriver final : public TextDriver {
   std::size_t rank_;
   SequenceLayout layout_;
   Ledger ledger_;
-  Child everybody_, heads_, ring_;
-  std::vector<Place> whole_, places_;
-  std::vector<std::size_t> tokens_;
+  OwnComm everybody_, heads_, ring_;
+  std::vector<Place> whole_;
+  TokenShare tokens_;
+  TextSample sample_;
   TensorGroup group_;
   SequenceAttention attention_;
   LocalModel model_;
-  std::vector<Token> inputs_;
-  std::vector<std::int32_t> targets_;
   std::size_t steps_ = 0, working_ = 0;
 };
 

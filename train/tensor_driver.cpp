@@ -2,7 +2,7 @@
 #include "train/tensor_driver.h"
 
 #include "train/local_model.h"
-#include "train/parallel/child.h"
+#include "train/parallel/own_comm.h"
 #include "train/parallel/tensor_parallel.h"
 #include "train/parallel/tensor_split.h"
 
@@ -14,12 +14,10 @@ class TensorDriver final : public TextDriver {
   TensorDriver(const TextRecipe& recipe, const Communicator& world, bool sequence_parallel)
       : recipe_(recipe),
         sequence_parallel_(sequence_parallel),
-        comm_(world.split(0, static_cast<int>(world.seat().rank))),
+        comm_(world, 0, world.seat().rank, ledger_),
         group_(*comm_, sequence_parallel),
         model_(recipe, group_, attention_, ledger_),
-        places_(places_in_order(recipe.length)) {
-    comm_->count_in(&ledger_);
-  }
+        places_(places_in_order(recipe.length)) {}
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
     const double loss = model_.gradients_of(whole(batch));
@@ -30,12 +28,7 @@ class TensorDriver final : public TextDriver {
   }
 
   double evaluate(const TextSample& batch) override {
-    TextSample padded = batch;  // with sequences that do not count, to as many rows as can be shared
-    while (sequence_parallel_ && padded.sequences % group_.world() != 0) {
-      ++padded.sequences;
-      padded.inputs.resize(padded.inputs.size() + batch.length);
-      padded.targets.resize(padded.targets.size() + batch.length, kNoTarget);
-    }
+    const TextSample padded = with_rows_for(batch, sequence_parallel_ ? comm_->seat().world : 1);
     return model_.evaluate(whole(padded)) / static_cast<double>(batch.targets.size());
   }
 
@@ -44,7 +37,7 @@ class TensorDriver final : public TextDriver {
   const Ledger& ledger() const override { return ledger_; }
   std::string summary() const override {
     const std::size_t rows = recipe_.batch * recipe_.length;
-    return beside_formulas(ledger_, steps_, tensor_parallel_volume(recipe_.shape, rows, group_.world(), sequence_parallel_));
+    return beside_formulas(ledger_, steps_, tensor_parallel_volume(recipe_.shape, rows, comm_->seat().world, sequence_parallel_));
   }
 
  private:
@@ -55,7 +48,7 @@ class TensorDriver final : public TextDriver {
   TextRecipe recipe_;
   bool sequence_parallel_;
   Ledger ledger_;
-  Child comm_;
+  OwnComm comm_;
   TensorParallel group_;
   LocalAttention attention_;
   LocalModel model_;

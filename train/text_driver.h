@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/data/text.h"
@@ -18,6 +19,15 @@
 
 namespace shoal::train {
 
+// Units, named by what stands before the first dot of a tensor's name, that are not trained from a step on: not updated, and of
+// no part in the gradient's norm.
+struct Freeze {
+  std::vector<std::string> units;
+  std::size_t from = 0;
+
+  bool holds(std::string_view tensor, std::size_t step) const;
+};
+
 struct TextRecipe {
   GptShape shape;
   std::size_t length = 128;  // [tokens] of a sequence
@@ -26,6 +36,8 @@ struct TextRecipe {
   std::uint64_t seed = 1;
   Optimizer optimizer;
   bool bf16 = false;  // weights and gradients rounded to bf16, with float32 masters in the optimiser
+  double clip = 0;    // the gradient's norm, over all tensors, is brought down to this; 0: it may be any
+  Freeze freeze;
 };
 
 class TextDriver {
@@ -55,6 +67,9 @@ TokenBatch sequences_of(const TextSample& sample, std::size_t first, std::size_t
                         float weight);
 // Places 0 .. length - 1 of one document.
 std::vector<Place> places_in_order(std::size_t length);
+
+// With sequences behind it that have no targets, until its rows divide by `world`.
+TextSample with_rows_for(TextSample sample, std::size_t world);
 
 // Splits `sequences` over `world` as evenly as they go, the first ranks one more.
 struct Sequences {

@@ -70,6 +70,30 @@ TEST_CASE("ps async: a pull has each push whole or not at all, on every server")
   }
 }
 
+TEST_CASE("ps async: over a slowed wire a pull takes its way there and back") {
+  using namespace std::chrono_literals;
+  const std::size_t keys = 3000;
+  for (const char* transport : {"threads", "shm", "tcp"}) {
+    INFO(transport);
+    Group group{.config = testing::config_of(2, 2, keys), .work = [=](shoalPs_t ps, int) -> std::string {
+                  const std::vector<float> ones(keys, 1);
+                  std::vector<float> seen(keys);
+                  for (int i = 1; i <= 3; ++i) {
+                    if (std::string wrong = push(ps, 0, ones); !wrong.empty()) return wrong;
+                    const auto start = std::chrono::steady_clock::now();
+                    if (std::string wrong = pull(ps, 0, seen); !wrong.empty()) return wrong;
+                    if (std::chrono::steady_clock::now() - start < 40ms) return "a pull in less than two latencies";
+                    for (const float each : seen)
+                      if (each < static_cast<float>(i) || each > 6) return "saw " + std::to_string(each);
+                  }
+                  return "";
+                }};
+    group.config.mode = shoalPsAsync;
+    group.config.optimizer = shoalPsOptimizerAdd;
+    CHECK(run_group(transport, group, {{"SHOAL_SHIM", "latency=20ms,bandwidth=1Gbit,jitter=2ms"}}) == "");
+  }
+}
+
 TEST_CASE("ps async: descends a quadratic to its minimum") {
   const std::size_t keys = 64;
   Group group{

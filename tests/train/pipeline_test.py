@@ -3,10 +3,11 @@
 """shoal-train pipeline over ranks: what it computes is what one process computes, with the same bits for every schedule and every
 number of stages; what it sends and keeps is what its schedule promises, to the byte. Timing is nobody's verdict.
 
-Usage: pipeline_test.py SHOAL_RUN SHOAL_TRAIN equal|few|large|refusals
+Usage: pipeline_test.py SHOAL_RUN SHOAL_TRAIN equal|resumed|few|large|refusals
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,14 @@ def slices_sent(p, v, stage):
     return v - (stage == p - 1), v - (stage == 0)
 
 
-def check_promises(name, run, schedule, p, m, v, message):
+def kept(own, stage, promised, recomputes, message):
+    """Bytes of activations that a stage of one slice keeps at most."""
+    if recomputes:  # inputs, and all of the micro-batch that it works on
+        return (promised - 1) * (message if stage > 0 else 0) + own["micro_batch_bytes"]
+    return promised * own["micro_batch_bytes"]
+
+
+def check_promises(name, run, schedule, p, m, v, message, recomputes):
     figures = run["figures"]
     for stage, own in enumerate(figures["by_stage"]):
         forward, back = slices_sent(p, v, stage) if p > 1 else (0, 0)
@@ -63,8 +71,9 @@ def check_promises(name, run, schedule, p, m, v, message):
         promised = in_flight(schedule, p, m, v, stage)
         if own["in_flight"] != promised:
             complain(f"{name}: stage {stage} has {own['in_flight']} in flight, expected {promised}")
-        if v == 1 and own["activation_bytes"] != promised * own["micro_batch_bytes"]:
-            complain(f"{name}: stage {stage} keeps {own['activation_bytes']} bytes, expected {promised} x {own['micro_batch_bytes']}")
+        bytes_kept = kept(own, stage, promised, recomputes, message)
+        if v == 1 and own["activation_bytes"] != bytes_kept:
+            complain(f"{name}: stage {stage} keeps {own['activation_bytes']} bytes, expected {bytes_kept}")
     if p > 1 and figures["sent_bytes_per_step"] != 2 * m * message * (p * v - 1):
         complain(f"{name}: {figures['sent_bytes_per_step']} bytes in all, expected 2 x {m} x {message} x {p * v - 1} boundaries")
 
@@ -75,7 +84,10 @@ def run_case(p, schedule, m, v=1, layers=6, width=32, length=8, batch=12, steps=
                 "--heads", "2", "--length", str(length), "--batch", str(batch), "--steps", str(steps), *extra)
     if run is None:
         return None
-    check_promises(name, run, schedule, p, m, v, batch // m * length * width * 4)
+    check_promises(name, run, schedule, p, m, v, batch // m * length * width * 4, "--recompute" in extra)
+    check = run.get("check")
+    if check and m == 1 and "--tied" not in extra and (check["loss"], check["gradient"], check["values"]) != (0, 0, 0):
+        complain(f"{name}: one micro-batch has not the bits of one process: {check}")
     print(f"ok: {name}", flush=True)
     return run
 
@@ -94,9 +106,27 @@ def equal():
                                (4, "zero-bubble", 1), (4, "gpipe", 1), (4, "interleaved", 2), (4, "1f1b", 1)]:
             run = run_case(p, schedule, 4, v, extra=["--check", *extra])
             if not extra:  # a tied table of two copies adds up its two gradients at the end
+                untied = reference
                 same_bits(f"{p} stages, {schedule}, {v} chunks", run, reference)
+    for p, schedule, v in [(3, "gpipe", 1), (2, "1f1b", 1), (2, "interleaved", 2)]:
+        same_bits(f"{p} stages, {schedule}, recomputed", run_case(p, schedule, 4, v, extra=["--recompute"]), untied)
     run_case(3, "interleaved", 3, 2, extra=["--check"])
     run_case(2, "1f1b", 3, extra=["--check", "--split", "5,3", "--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.05"])
+
+
+def resumed():
+    """What 3 stages saved, others go on from, with the losses of the run that was not interrupted."""
+    folder = os.path.join(FOLDER.name, "checkpoints")
+    tied = ["--tied", "--checkpoints", folder, "--checkpoint-every", "3"]
+    whole = run_case(3, "1f1b", 4, steps=6, extra=tied)
+    for p, schedule, v in [(1, "gpipe", 1), (2, "interleaved", 2)]:
+        shutil.rmtree(os.path.join(folder, "step-6"))
+        run = run_case(p, schedule, 4, v, steps=6, extra=[*tied, "--resume"])
+        if whole is None or run is None:
+            return
+        apart = max(abs(a - b) / b for a, b in zip(run["losses"], whole["losses"][3:], strict=True))
+        if apart > 1e-6:
+            complain(f"resumed by {p} stages, {schedule}: losses {run['losses']}, expected {whole['losses'][3:]}")
 
 
 def few():
@@ -145,5 +175,5 @@ def refusals():
             complain(f"figures of a stand-in: {run['figures']}")
 
 
-{"equal": equal, "few": few, "large": large, "refusals": refusals}[GROUP]()
+{"equal": equal, "resumed": resumed, "few": few, "large": large, "refusals": refusals}[GROUP]()
 sys.exit(1 if failures else 0)

@@ -41,6 +41,8 @@ void add_pipeline_options(CLI::App& app, Parsed& parsed) {
          "Units (embedding, blocks, head) of each slice, in the model's order: 2,2,1,1; evenly by parameters unless given")
       ->check(whole(0, 1 << 20))
       ->delimiter(',');
+  app.add_flag("--recompute", choice.recompute,
+               "Keep only the input of a slice, and run its forward again before its backward: less memory, more work");
   app.add_option("--timeline", parsed.options.timeline, "Draw the fastest step to this file (SVG)");
   app.add_option("--stand-in", parsed.stand_in_ms,
                  "F,B,W: nothing is computed; a stage sleeps so many ms for a micro-batch's forward, input gradient and weight "
@@ -60,6 +62,7 @@ Exit run(const CLI::App& app, Parsed parsed, Seat seat) {
     if (text.check) throw failure(Exit::usage, "--check: with --stand-in nothing is computed that could be compared");
     const std::vector<double>& ms = parsed.stand_in_ms;
     options.stand_in = {.forward = ms[0] / 1000, .backward_input = ms[1] / 1000, .backward_weight = ms[2] / 1000};
+    if (choice.recompute) options.stand_in->backward_input += options.stand_in->forward;
     text.validation = text.log_every = 0;
   }
   check_shape(text.recipe.shape);

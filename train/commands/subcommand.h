@@ -24,5 +24,9 @@ Subcommand add_pipeline(CLI::App& program);
 Subcommand add_tensor(CLI::App& program);
 Subcommand add_sequence(CLI::App& program);
 Subcommand add_hybrid(CLI::App& program);
+Subcommand add_zero(CLI::App& program);
+Subcommand add_delayed(CLI::App& program);
+Subcommand add_plan_memory(CLI::App& program);
+Subcommand add_search(CLI::App& program);
 
 }  // namespace shoal::train

@@ -24,6 +24,7 @@ class Images {
   Images(std::vector<std::uint8_t> pixels, std::vector<std::uint8_t> labels);
 
   std::size_t count() const { return labels_.size(); }
+  std::span<const std::uint8_t> labels() const { return labels_; }
   // Keeps only the first `limit` samples.
   void truncate(std::size_t limit);
 

@@ -31,4 +31,19 @@ void Optimizer::update(std::size_t step, float at_rate, bool decays, std::span<c
   }
 }
 
+double sum_of_squares(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return sum;
+}
+
+float clip_factor(double squares, double clip) {
+  return clip == 0 || squares <= clip * clip ? 1.0F : static_cast<float>(clip / std::sqrt(squares));
+}
+
+void scale(float factor, std::span<float> values) {
+  if (factor == 1) return;
+  for (float& value : values) value *= factor;
+}
+
 }  // namespace shoal::train

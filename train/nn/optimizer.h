@@ -28,4 +28,10 @@ struct Optimizer {
               std::span<float> first, std::span<float> second) const;
 };
 
+// Clipping by the global norm (Pascanu et al. 2013): what all gradients are multiplied by, so that their norm is `clip` at most.
+// 1 for a clip of 0. `squares`: the sum of their squares.
+double sum_of_squares(std::span<const float> values);
+float clip_factor(double squares, double clip);
+void scale(float factor, std::span<float> values);  // leaves every bit alone if it is 1
+
 }  // namespace shoal::train

@@ -11,6 +11,8 @@ namespace {
 
 Flow flow_of(ActionKind kind) { return kind == ActionKind::forward ? Flow::activations : Flow::gradients; }
 
+bool begins_backward(ActionKind kind) { return kind == ActionKind::backward || kind == ActionKind::backward_input; }
+
 bool is_last_use(ActionKind kind) { return kind == ActionKind::backward || kind == ActionKind::backward_weight; }
 
 }  // namespace
@@ -53,84 +55,102 @@ void Pipeline::expect_messages(std::span<const TokenBatch> micro_batches) {
 double Pipeline::train(std::span<const TokenBatch> micro_batches) {
   loss_ = 0;
   times_.clear();
-  expect_messages(micro_batches);
-  for (const Action& action : plan_.schedule.actions[stage()]) run(action, micro_batches[action.micro_batch]);
-  links_.finish();
-  return from_last_stage(loss_);
+  try {
+    expect_messages(micro_batches);
+    for (const Action& action : plan_.schedule.actions[stage()]) run(action, micro_batches[action.micro_batch]);
+    links_.finish();
+    return from_last_stage(loss_);
+  } catch (const Error& error) {  // its text has the ranks of two neighbours' communicator
+    throw failure(error.code(), "stage {} of {}: {}", stage(), plan_.shape().stages, error.what());
+  }
 }
 
 void Pipeline::run(const Action& action, const TokenBatch& batch) {
   const Flow flow = flow_of(action.kind);
   std::vector<float> in;
   if (source_of(plan_.shape(), stage(), action)) in = links_.take(flow);
-  Slot& slot = open(action, batch);
+  Slot& slot = in_flight_[{action.micro_batch, action.chunk}];
+  most_in_flight_ = std::max(most_in_flight_, in_flight_.size());
+  if (action.kind == ActionKind::forward || (begins_backward(action.kind) && plan_.recompute))
+    make_room(slot, action.chunk, batch);
+
   times_.push_back(clock_.ms() / 1000);
   std::vector<float> out = compute(action, batch, slot, std::move(in));
   times_.push_back(clock_.ms() / 1000);
   if (destination_of(plan_.shape(), stage(), action)) links_.send(flow, std::move(out));
-  if (is_last_use(action.kind)) close(action);
+  if (action.kind == ActionKind::forward && plan_.recompute) keep_input_only(slot, action.chunk, batch);
+  if (!is_last_use(action.kind)) return;
+  give_up_room(slot, action.chunk);
+  in_flight_.erase({action.micro_batch, action.chunk});
 }
 
-// The slot of the action's micro-batch and chunk, a new one for a forward.
-Pipeline::Slot& Pipeline::open(const Action& action, const TokenBatch& batch) {
-  Slot& slot = in_flight_[{action.micro_batch, action.chunk}];
-  if (action.kind != ActionKind::forward) return slot;
-  Gpt& chunk = chunks_[action.chunk];
-  if (auto& spare = spare_[action.chunk]; !spare.empty()) {
-    slot = std::move(spare.back());
+// For all that a forward leaves; the first unit's input, if it has one, is there already or arrives.
+void Pipeline::make_room(Slot& slot, std::size_t chunk, const TokenBatch& batch) {
+  const UnitRange units = chunks_[chunk].range();
+  if (auto& spare = spare_[chunk]; !spare.empty()) {
+    if (!slot.inputs.empty()) std::swap(slot.inputs[0], spare.back().inputs[0]);
+    std::swap(slot.inputs, spare.back().inputs);
+    std::swap(slot.stashes, spare.back().stashes);
     spare.pop_back();
   }
-  slot.inputs.resize(chunk.range().count());
-  slot.stashes.resize(chunk.range().count());
+  slot.inputs.resize(units.count());
+  slot.stashes.resize(units.count());
   std::size_t floats = 0;
-  for (std::size_t i = 0; i < chunk.range().count(); ++i) {
-    Unit& unit = chunk.unit(chunk.range().first + i);
-    const std::size_t input = chunk.range().first + i == 0 ? 0 : message_size(batch), stash = unit.stash_size(batch);
+  for (std::size_t i = 0; i < units.count(); ++i) {
+    const std::size_t input = units.first + i == 0 ? 0 : message_size(batch),
+                      stash = chunks_[chunk].unit(units.first + i).stash_size(batch);
     floats += input + stash;
     if (stand_in_) continue;
-    slot.inputs[i].resize(i == 0 ? 0 : input);  // the first one's arrives
+    if (i > 0) slot.inputs[i].resize(input);
     slot.stashes[i].resize(stash);
   }
-  slot.bytes = bytes_[action.chunk] = floats * sizeof(float);
-  parts_.ledger.hold(Holds::activations, slot.bytes);
-  most_in_flight_ = std::max(most_in_flight_, in_flight_.size());
-  return slot;
+  parts_.ledger.hold(Holds::activations, floats * sizeof(float) - slot.bytes);
+  slot.bytes = bytes_[chunk] = floats * sizeof(float);
 }
 
-void Pipeline::close(const Action& action) {
-  const auto found = in_flight_.find({action.micro_batch, action.chunk});
-  parts_.ledger.release(Holds::activations, found->second.bytes);
-  spare_[action.chunk].push_back(std::move(found->second));
-  in_flight_.erase(found);
+void Pipeline::give_up_room(Slot& slot, std::size_t chunk) {
+  parts_.ledger.release(Holds::activations, std::exchange(slot.bytes, 0));
+  if (!slot.stashes.empty()) spare_[chunk].push_back(std::move(slot));
 }
 
-// What the destination waits for.
+void Pipeline::keep_input_only(Slot& slot, std::size_t chunk, const TokenBatch& batch) {
+  Slot kept;
+  kept.inputs.resize(slot.inputs.size());
+  std::swap(kept.inputs[0], slot.inputs[0]);
+  const bool is_first = chunks_[chunk].range().first == 0;
+  kept.bytes = is_first ? 0 : message_size(batch) * sizeof(float);
+  slot.bytes -= kept.bytes;
+  give_up_room(slot, chunk);
+  slot = std::move(kept);
+}
+
 std::vector<float> Pipeline::compute(const Action& action, const TokenBatch& batch, Slot& slot, std::vector<float> in) {
   if (stand_in_) {
     std::this_thread::sleep_for(std::chrono::duration<double>(duration_of(plan_.shape(), *stand_in_, action.kind)));
     return links_.room(message_size(batch));
   }
   Gpt& chunk = chunks_[action.chunk];
-  switch (action.kind) {
-    case ActionKind::forward: return forward(chunk, batch, slot, std::move(in));
-    case ActionKind::backward: return backward(chunk, batch, slot, std::move(in), true);
-    case ActionKind::backward_input: return backward(chunk, batch, slot, std::move(in), false);
-    case ActionKind::backward_weight:
-      for (std::size_t i = chunk.range().count(); i-- > 0;)
-        chunk.unit(chunk.range().first + i).backward_parameters(batch, slot.stashes[i]);
-      return {};
+  if (action.kind == ActionKind::forward) {
+    slot.inputs[0] = std::move(in);
+    std::vector<float> out = forward(chunk, batch, slot);
+    if (chunk.has_head()) loss_ += chunk.loss();
+    return out;
   }
-  return {};  // no other kind
+  if (begins_backward(action.kind)) {
+    if (plan_.recompute) forward(chunk, batch, slot);
+    return backward(chunk, batch, slot, std::move(in), action.kind == ActionKind::backward);
+  }
+  for (std::size_t u = chunk.range().last; u-- > chunk.range().first;)
+    chunk.unit(u).backward_parameters(batch, slot.stashes[u - chunk.range().first]);
+  return {};
 }
 
-std::vector<float> Pipeline::forward(Gpt& chunk, const TokenBatch& batch, Slot& slot, std::vector<float> in) {
+std::vector<float> Pipeline::forward(Gpt& chunk, const TokenBatch& batch, Slot& slot) {
   const std::size_t count = chunk.range().count();
-  slot.inputs[0] = std::move(in);
   std::vector<float> out;
   if (!chunk.has_head()) out = links_.room(message_size(batch));
   for (std::size_t i = 0; i < count; ++i)
     chunk.unit(chunk.range().first + i).forward(batch, slot.inputs[i], i + 1 < count ? slot.inputs[i + 1] : out, slot.stashes[i]);
-  if (chunk.has_head()) loss_ += chunk.loss();
   return out;
 }
 
@@ -138,7 +158,7 @@ std::vector<float> Pipeline::backward(Gpt& chunk, const TokenBatch& batch, Slot&
   std::vector<float> next;
   for (std::size_t i = chunk.range().count(); i-- > 0;) {
     Unit& unit = chunk.unit(chunk.range().first + i);
-    if (slot.inputs[i].empty())
+    if (chunk.range().first + i == 0)
       next.clear();
     else if (next.empty())
       next = links_.room(message_size(batch));
@@ -154,9 +174,9 @@ double Pipeline::evaluate(const TokenBatch& batch) {
   const std::size_t without_input = stage() == 0 ? 1 : 0;  // the model's first slice
   links_.expect(Flow::activations, std::vector<std::size_t>(chunks_.size() - without_input, message_size(batch)));
   for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-    const Action action{ActionKind::forward, 0, chunk};
-    run(action, batch);
-    close(action);
+    run({ActionKind::forward, 0, chunk}, batch);
+    give_up_room(in_flight_[{0, chunk}], chunk);
+    in_flight_.clear();
   }
   links_.finish();
   return from_last_stage(loss_);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/parallel/child.h"
+#include "train/parallel/own_comm.h"
 #include "train/parallel/pipeline_links.h"
 #include "train/parallel/pipeline_plan.h"
 #include "train/stopwatch.h"
@@ -60,10 +60,12 @@ class Pipeline {
   std::size_t message_size(const TokenBatch& batch) const;
   void expect_messages(std::span<const TokenBatch> micro_batches);
   void run(const Action& action, const TokenBatch& batch);
-  Slot& open(const Action& action, const TokenBatch& batch);
-  void close(const Action& action);
+  void make_room(Slot& slot, std::size_t chunk, const TokenBatch& batch);
+  void give_up_room(Slot& slot, std::size_t chunk);
+  void keep_input_only(Slot& slot, std::size_t chunk, const TokenBatch& batch);
+  // What the destination waits for.
   std::vector<float> compute(const Action& action, const TokenBatch& batch, Slot& slot, std::vector<float> in);
-  std::vector<float> forward(Gpt& chunk, const TokenBatch& batch, Slot& slot, std::vector<float> in);
+  std::vector<float> forward(Gpt& chunk, const TokenBatch& batch, Slot& slot);
   std::vector<float> backward(Gpt& chunk, const TokenBatch& batch, Slot& slot, std::vector<float> flowing, bool whole);
   double from_last_stage(double loss) const;
 
@@ -73,7 +75,7 @@ class Pipeline {
   std::optional<ActionTimes> stand_in_;
   std::vector<Gpt> chunks_;
   PipelineLinks links_;
-  std::optional<Child> tied_;                                      // of the first and the last stage
+  std::optional<OwnComm> tied_;                                    // of the first and the last stage
   std::map<std::pair<std::size_t, std::size_t>, Slot> in_flight_;  // by micro-batch and chunk
   std::vector<std::vector<Slot>> spare_;                           // by chunk
   std::vector<std::size_t> bytes_;                                 // of a slot, by chunk

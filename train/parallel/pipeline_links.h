@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
-#include "train/parallel/child.h"
 #include "train/parallel/comm.h"
+#include "train/parallel/own_comm.h"
 
 namespace shoal::train {
 
@@ -37,7 +37,7 @@ class Outbox {
   std::deque<Sent> sent_;
   Ledger& ledger_;
   Stream stream_;
-  Child way_;  // ends before the memory that it reads
+  OwnComm way_;  // ends before the memory that it reads
 };
 
 // The receiving end of a way.
@@ -58,7 +58,7 @@ class Inbox {
   Ledger& ledger_;
   Stream stream_;
   Event come_;
-  Child way_;
+  OwnComm way_;
 };
 
 enum class Flow : std::uint8_t { activations, gradients };

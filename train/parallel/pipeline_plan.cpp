@@ -73,7 +73,7 @@ std::vector<UnitRange> split_evenly(std::span<const std::size_t> weights, std::s
 PipelinePlan plan_pipeline(const GptShape& model, const PipelineChoice& choice, std::size_t stages, std::size_t sequences) {
   const ScheduleShape shape{
       .kind = choice.kind, .stages = stages, .micro_batches = choice.micro_batches, .chunks = choice.chunks};
-  PipelinePlan plan{.schedule = make_schedule(shape), .slices = {}};
+  PipelinePlan plan{.schedule = make_schedule(shape), .slices = {}, .recompute = choice.recompute};
   if (sequences == 0 || sequences % shape.micro_batches != 0)
     throw failure(Exit::usage, "{} sequences a step do not divide into --micro-batches {}", sequences, shape.micro_batches);
   plan.slices = choice.split.empty() ? split_evenly(unit_parameters(model), stages * shape.chunks)

@@ -24,11 +24,13 @@ struct PipelineChoice {
   std::size_t micro_batches = 4;
   std::size_t chunks = 1;               // slices a stage
   std::vector<std::size_t> split = {};  // units of each slice; empty: evenly by parameters
+  bool recompute = false;               // keep a slice's input only, and run its forward again before its backward
 };
 
 struct PipelinePlan {
   Schedule schedule;
   std::vector<UnitRange> slices;  // of slice c * stages + s: chunk c of stage s
+  bool recompute = false;
 
   const ScheduleShape& shape() const { return schedule.shape; }
   UnitRange units(std::size_t stage, std::size_t chunk) const { return slices[chunk * shape().stages + stage]; }
