@@ -109,7 +109,8 @@ void print_text(const Question& question, const SearchAnswer& answer) {
     fmt::print("  {:<24}{:>4} micro-batches {:>12} a step {:>10} a rank\n", grid_text(uniform), plan.micro_batches,
                milliseconds(plan.seconds), memory(most->bytes));
   }
-  fmt::print("{}:\n  {}\n", grid == answer.uniform.front().grid ? "to run it" : "to run the fastest of these", command_of(question, answer.uniform.front()));
+  fmt::print("{}:\n  {}\n", grid == answer.uniform.front().grid ? "to run it" : "to run the fastest of these",
+             command_of(question, answer.uniform.front()));
 }
 
 nlohmann::json json_of(const Plan& plan) {
