@@ -95,21 +95,25 @@ void Pipeline::make_room(Slot& slot, std::size_t chunk, const TokenBatch& batch)
   }
   slot.inputs.resize(units.count());
   slot.stashes.resize(units.count());
-  std::size_t floats = 0;
+  std::size_t kept = 0, whole = 0;
   for (std::size_t i = 0; i < units.count(); ++i) {
-    const std::size_t input = units.first + i == 0 ? 0 : message_size(batch),
-                      stash = chunks_[chunk].unit(units.first + i).stash_size(batch);
-    floats += input + stash;
+    const Unit& unit = chunks_[chunk].unit(units.first + i);
+    const std::size_t input = units.first + i == 0 ? 0 : message_size(batch), stash = unit.stash_size(batch);
+    kept += input + unit.kept_size(batch);
+    whole += input + stash;
     if (stand_in_) continue;
     if (i > 0) slot.inputs[i].resize(input);
     slot.stashes[i].resize(stash);
   }
-  parts_.ledger.hold(Holds::activations, floats * sizeof(float) - slot.bytes);
-  slot.bytes = bytes_[chunk] = floats * sizeof(float);
+  parts_.ledger.hold(Holds::activations, kept * sizeof(float) - slot.bytes);
+  slot.bytes = bytes_[chunk] = kept * sizeof(float);
+  slot.working = (whole - kept) * sizeof(float);
+  parts_.ledger.hold(Holds::working, slot.working);
 }
 
 void Pipeline::give_up_room(Slot& slot, std::size_t chunk) {
   parts_.ledger.release(Holds::activations, std::exchange(slot.bytes, 0));
+  parts_.ledger.release(Holds::working, std::exchange(slot.working, 0));
   if (!slot.stashes.empty()) spare_[chunk].push_back(std::move(slot));
 }
 

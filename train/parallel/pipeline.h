@@ -54,7 +54,8 @@ class Pipeline {
   // What a forward leaves: the input of each unit, and its stash.
   struct Slot {
     std::vector<std::vector<float>> inputs, stashes;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;    // of what forward has filled
+    std::size_t working = 0;  // of what backward will fill
   };
 
   std::size_t message_size(const TokenBatch& batch) const;

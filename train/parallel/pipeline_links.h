@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages between a stage of a pipeline and its neighbours. Calls of one communicator wait for one another, in the order in
 // which they were made, so each way has a communicator of two ranks and a stream of its own: activations forward, gradients back,
-// over each boundary. On a way there is one order of messages, the same at both ends. A send never waits for the stage that goes
-// on computing, whatever the message's size; a receive is under way one message ahead. Nobody can wait in a circle then, unless
-// the schedule itself does.
+// over each boundary. On a way there is one order of messages, the same at both ends. A stage computes on
+// while its messages leave, whatever their size, and a receive is under way one message ahead. Nobody can wait in a circle then,
+// unless the schedule itself does.
 #pragma once
 
 #include <array>
