@@ -108,7 +108,8 @@ void DelayedRun::train() {
   if (!same_on_all_ranks(comm_, hash_bits(worker_.parameters())))
     throw failure(Exit::verdict, "the ranks end with different parameters");
   if (!std::ranges::all_of(worker_.parameters(), [](float each) { return std::isfinite(each); }))
-    throw failure(Exit::verdict, "the parameters are not finite at the end; try a --lr below {}", options_.replica.optimizer.rate);
+    throw failure(Exit::verdict, "the parameters are not finite at the end; try a --lr below {}",
+                  options_.replica.optimizer.rate);
 }
 
 void DelayedRun::close_window(std::size_t t, double ms_an_iteration) {

@@ -75,6 +75,12 @@ Subcommand add_hybrid(CLI::App& program) {
   app->add_option("--chunks", choice.chunks, "Slices of the model a stage (interleaved)")
       ->check(whole(1, 1000))
       ->capture_default_str();
+  app->add_option(
+         "--split", choice.split,
+         "Units (embedding, blocks, head) of each slice, in the model's order: 2,2,1,1; evenly by parameters unless given")
+      ->check(whole(0, 1 << 20))
+      ->delimiter(',');
+  app->add_flag("--recompute", choice.recompute, "Keep only the input of a slice, and run its forward again before its backward");
   app->add_option("--timeline", parsed->options.pipeline.timeline, "Draw the fastest step into this SVG");
   add_text_options(*app, parsed->text);
   return {.app = app, .run = [app, parsed](Seat seat) { return run(*app, *parsed, seat); }};
