@@ -19,10 +19,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLastWords = 200ms;  // between the first failure and SIGTERM
-constexpr auto kGrace = 3s;         // between SIGTERM and SIGKILL
-constexpr auto kDrain = 1s;         // for output of processes that a rank left behind
-constexpr auto kPromptIdle = 200;   // ms without output after which a terminal shows an unfinished line
+constexpr auto kLastWords = 1s;  // between the first failure and SIGTERM: other ranks wait 200 ms for what the dead one had sent
+constexpr auto kGrace = 3s;      // between SIGTERM and SIGKILL
+constexpr auto kDrain = 1s;      // for output of processes that a rank left behind
+constexpr auto kPromptIdle = 200;  // ms without output after which a terminal shows an unfinished line
 constexpr int kCannotStart = 126, kNotFound = 127, kTimedOut = 124;
 
 std::string signal_name(int number) {
