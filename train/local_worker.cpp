@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/local_worker.h"
 
-#include <algorithm>
-#include <numeric>
 #include <thread>
 #include <utility>
 
-#include "train/nn/models.h"
 #include "train/nn/sgd.h"
 #include "train/trainer.h"
 
@@ -17,12 +14,10 @@ Replica::Replica(const ReplicaOptions& options, const Images& train, std::vector
       train_(train),
       shard_(std::move(shard)),
       seat_(seat),
-      network_(make_network(options.model, options.batch, options.seed)),
-      first_(network_.values().size()),
+      model_(options.model, options.batch, options.seed),
+      first_(model_.network().values().size()),
       second_(options.optimizer.moments() > 1 ? first_.size() : 0),
-      at_(shard_.size()),
-      labels_(options.batch),
-      logit_gradient_(options.batch * network_.output_size()) {}
+      at_(shard_.size()) {}
 
 // The next samples of the shard; the pass after it begins where one ends.
 void Replica::next_batch() {
@@ -36,40 +31,20 @@ void Replica::next_batch() {
   }
 }
 
-Score Replica::forward(const Images& images, std::span<const std::uint32_t> samples, double weight, std::span<float> gradient) {
-  const auto labels = std::span(labels_).first(samples.size());
-  images.gather(samples, network_.input(samples.size()), labels);
-  return cross_entropy(network_.forward(samples.size()), labels, weight, gradient);
-}
-
 Score Replica::step(std::size_t t) {
   next_batch();
-  const Score score = forward(train_, batch_, 1.0 / static_cast<double>(batch_.size()), logit_gradient_);
-  network_.backward(batch_.size(), logit_gradient_, [](std::size_t) {});
+  const Score score = model_.gradients(train_, batch_, 1.0 / static_cast<double>(batch_.size()), [](std::size_t) {});
   update(t);
   return score;
 }
 
 void Replica::update(std::size_t t) {
   const float rate = learning_rate(options_.optimizer.rate, t - 1, options_.iterations);
-  for (const Tensor& tensor : network_.tensors()) {
+  for (const Tensor& tensor : model_.network().tensors()) {
     const auto of = [&](std::span<float> all) { return all.empty() ? all : all.subspan(tensor.offset, tensor.count); };
-    options_.optimizer.update(t - 1, rate, tensor.spec.fan_in > 0, of(network_.gradients()), of(network_.values()), of(first_),
-                              of(second_));
+    options_.optimizer.update(t - 1, rate, tensor.spec.fan_in > 0, of(model_.network().gradients()),
+                              of(model_.network().values()), of(first_), of(second_));
   }
-}
-
-Score Replica::evaluate(const Images& images) {
-  std::vector<std::uint32_t> all(images.count());
-  std::iota(all.begin(), all.end(), 0U);
-  auto mine = share(std::span<const std::uint32_t>(all), seat_);
-  Score score;
-  while (!mine.empty()) {
-    const auto piece = mine.first(std::min(mine.size(), network_.capacity()));
-    score += forward(images, piece, 0.0, {});
-    mine = mine.subspan(piece.size());
-  }
-  return score;
 }
 
 Score StandIn::step(std::size_t t) {

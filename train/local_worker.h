@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "train/data/fashion_mnist.h"
-#include "train/nn/network.h"
+#include "train/image_model.h"
 #include "train/nn/optimizer.h"
-#include "train/nn/softmax.h"
 #include "train/parallel/share.h"
 
 namespace shoal::train {
@@ -38,14 +36,13 @@ class Replica final : public LocalWorker {
   // `shard`: indices into `train`, at least one; `train` outlives this.
   Replica(const ReplicaOptions& options, const Images& train, std::vector<std::uint32_t> shard, Seat seat);
 
-  std::span<float> parameters() override { return network_.values(); }
+  std::span<float> parameters() override { return model_.network().values(); }
   Score step(std::size_t t) override;
 
   // Of this rank's share of `images`, with the parameters as they are.
-  Score evaluate(const Images& images);
+  Score evaluate(const Images& images) { return model_.evaluate(images, seat_); }
 
  private:
-  Score forward(const Images& images, std::span<const std::uint32_t> samples, double weight, std::span<float> gradient);
   void next_batch();
   void update(std::size_t t);
 
@@ -53,13 +50,11 @@ class Replica final : public LocalWorker {
   const Images& train_;
   std::vector<std::uint32_t> shard_;
   Seat seat_;
-  Network network_;
+  ImageModel model_;
   std::vector<float> first_, second_;  // moments of the optimiser: a rank's own, never averaged
   std::vector<std::uint32_t> order_;   // of the shard, in this pass
   std::size_t at_ = 0, pass_ = 0;
   std::vector<std::uint32_t> batch_;
-  std::vector<std::uint8_t> labels_;
-  std::vector<float> logit_gradient_;
 };
 
 // Takes its time without the processor, so that more ranks than processors compute side by side, and then moves each parameter by

@@ -15,6 +15,10 @@ TokenBatch sequences_of(const TextSample& sample, std::size_t first, std::size_t
           .weight = weight};
 }
 
+TokenBatch whole_batch(const TextSample& sample, std::span<const Place> places) {
+  return sequences_of(sample, 0, sample.sequences, places, 1 / static_cast<float>(sample.targets.size()));
+}
+
 std::vector<Place> places_in_order(std::size_t length) {
   std::vector<Place> places(length);
   for (std::size_t t = 0; t < length; ++t) places[t].position = static_cast<std::int32_t>(t);
@@ -47,13 +51,13 @@ class OneProcess final : public TextDriver {
       : model_(recipe, group_, attention_, ledger_), places_(places_in_order(recipe.length)) {}
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
-    const double loss = model_.gradients_of(whole(batch));
+    const double loss = model_.gradients_of(whole_batch(batch, places_));
     model_.update(number, rate);
     return loss / static_cast<double>(batch.targets.size());
   }
 
   double evaluate(const TextSample& batch) override {
-    return model_.evaluate(whole(batch)) / static_cast<double>(batch.targets.size());
+    return model_.evaluate(whole_batch(batch, places_)) / static_cast<double>(batch.targets.size());
   }
 
   std::vector<Piece> pieces() override { return model_.pieces(); }
@@ -61,10 +65,6 @@ class OneProcess final : public TextDriver {
   const Ledger& ledger() const override { return ledger_; }
 
  private:
-  TokenBatch whole(const TextSample& batch) const {
-    return sequences_of(batch, 0, batch.sequences, places_, 1 / static_cast<float>(batch.targets.size()));
-  }
-
   TensorGroup group_;
   LocalAttention attention_;
   Ledger ledger_;

@@ -53,8 +53,7 @@ class PipelineDriver final : public TextDriver {
   // Every replica computes all of it.
   double evaluate(const TextSample& batch) override {
     const double targets = static_cast<double>(batch.targets.size());
-    const TextSample whole = with_rows_for(batch, around_.group.world());
-    const TextSample& mine = my_tokens(whole);
+    const TextSample mine = with_rows_for(my_tokens(batch), around_.group.world());
     const double loss = pipeline_.evaluate(sequences_of(mine, 0, mine.sequences, places(), static_cast<float>(1 / targets)));
     return (around_.reduce_loss ? around_.reduce_loss(loss) / static_cast<double>(around_.replica.world) : loss) / targets;
   }

@@ -20,7 +20,7 @@ class TensorDriver final : public TextDriver {
         places_(places_in_order(recipe.length)) {}
 
   double step(const TextSample& batch, std::size_t number, float rate) override {
-    const double loss = model_.gradients_of(whole(batch));
+    const double loss = model_.gradients_of(whole_batch(batch, places_));
     if (sequence_parallel_) sum_replicated_gradients(group_, model_.tensors(), model_.gradients());
     model_.update(number, rate);
     ++steps_;
@@ -29,7 +29,7 @@ class TensorDriver final : public TextDriver {
 
   double evaluate(const TextSample& batch) override {
     const TextSample padded = with_rows_for(batch, sequence_parallel_ ? comm_->seat().world : 1);
-    return model_.evaluate(whole(padded)) / static_cast<double>(batch.targets.size());
+    return model_.evaluate(whole_batch(padded, places_)) / static_cast<double>(batch.targets.size());
   }
 
   std::vector<Piece> pieces() override { return model_.pieces(); }
@@ -41,10 +41,6 @@ class TensorDriver final : public TextDriver {
   }
 
  private:
-  TokenBatch whole(const TextSample& batch) const {
-    return sequences_of(batch, 0, batch.sequences, places_, 1 / static_cast<float>(batch.targets.size()));
-  }
-
   TextRecipe recipe_;
   bool sequence_parallel_;
   Ledger ledger_;

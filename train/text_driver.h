@@ -65,6 +65,8 @@ class TextDriver {
 // Sequences [first, first + count) of a sample, as a batch for a model. `places` and `sample` outlive it.
 TokenBatch sequences_of(const TextSample& sample, std::size_t first, std::size_t count, std::span<const Place> places,
                         float weight);
+// All of it, with the weight of the mean over its targets.
+TokenBatch whole_batch(const TextSample& sample, std::span<const Place> places);
 // Places 0 .. length - 1 of one document.
 std::vector<Place> places_in_order(std::size_t length);
 

@@ -6,10 +6,8 @@
 
 #include <string>
 
-#include "train/data/fashion_mnist.h"
-#include "train/nn/models.h"
+#include "train/image_model.h"
 #include "train/nn/sgd.h"
-#include "train/nn/softmax.h"
 #include "train/parallel/gradient_sync.h"
 #include "train/parallel/share.h"
 
@@ -40,7 +38,7 @@ class Trainer {
   // `train` must outlive the trainer. `seat` is this rank's place.
   Trainer(const Recipe& recipe, const Images& train, Seat seat);
 
-  Network& network() { return network_; }
+  Network& network() { return model_.network(); }
   std::size_t steps() const { return steps_; }  // of the whole run
 
   // One step on a global batch; returns the score of this rank's share, before the update. `sync` has the network's gradients.
@@ -49,20 +47,16 @@ class Trainer {
   Score gradients(std::span<const std::uint32_t> global_batch, const Network::Ready& ready);
 
   // The score of this rank's share of `images`, without training.
-  Score evaluate(const Images& images);
+  Score evaluate(const Images& images) { return model_.evaluate(images, seat_); }
 
  private:
-  Score forward(const Images& images, std::span<const std::uint32_t> samples, double weight, std::span<float> gradient);
-
   Recipe recipe_;
   const Images& train_;
   Seat seat_;
-  Network network_;
+  ImageModel model_;
   Sgd sgd_;
   std::size_t steps_;
   std::size_t next_step_ = 0;
-  std::vector<std::uint8_t> labels_;  // of the samples under way
-  std::vector<float> logit_gradient_;
 };
 
 }  // namespace shoal::train

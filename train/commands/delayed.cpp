@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shoal-train delayed: the options of training with delayed averaging. The run itself is delayed.h.
-#include "train/delayed.h"
+#include "train/delayed_averaging.h"
 
 #include <memory>
 

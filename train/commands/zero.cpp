@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shoal-train zero: the options of ZeRO. The scheme itself is parallel/zero.h.
-#include "train/parallel/zero.h"
+// shoal-train zero: the options of ZeRO. The scheme itself is zero_driver.h.
+#include "train/zero_driver.h"
 
 #include <memory>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/parallel/zero.h"
+#include "train/zero_driver.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/delayed.h"
+#include "train/delayed_averaging.h"
 
 #include <fmt/core.h>
 
