@@ -268,8 +268,8 @@ engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_com
 
 engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute) {
   engine::Driven driven = wait_to_begin(call.ticket, beside_compute, size_of(call.count, call.type).value > kTimedBytes);
-  running_ = call.sequence;
   if (driven.finished) return driven;
+  running_ = call.sequence;
   without_bad_alloc(driven, [&] {
     const bool exact = call.numerics == engine::Numerics::exact && is_inexact(call);
     if (call.composition != nullptr || exact) {
@@ -309,8 +309,9 @@ bool Communicator::next(engine::Driven& ended) {
 
 engine::Driven Communicator::begin(Exchange& exchange, bool beside_compute) {
   engine::Driven driven = wait_to_begin(exchange.ticket, beside_compute, true);
+  if (driven.finished) return driven;
   running_ = 0;
-  if (!driven.finished) without_bad_alloc(driven, [&] { start(exchange); });
+  without_bad_alloc(driven, [&] { start(exchange); });
   return driven;
 }
 
@@ -345,10 +346,10 @@ Status Communicator::start(const engine::Call& call) {
 
 Status Communicator::conclude(engine::Driven& driven) {
   Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
-  composed_.composition.reset();  // of a call that ended for want of memory
-  moving_ = false;
   const std::uint64_t ticket = completed_.load(std::memory_order_relaxed) + 1;
-  if (driven.watch != nullptr) {
+  if (driven.watch != nullptr) {  // it had its turn: after abort others may not, and touch nothing of this
+    composed_.composition.reset();  // of a call that ended for want of memory
+    moving_ = false;
     recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
     if (trace_ != nullptr)
       if (const std::optional<Operation> ended = recorder_.find(ticket)) trace_->add(told(*ended, TickScale::now()));
