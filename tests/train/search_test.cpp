@@ -190,6 +190,15 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(text.find(from), from.size(), to);
 }
 
+TEST_CASE("search: what is nested without end is refused, and not printed") {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  CHECK_THROWS_WITH(parse_search_cluster(deep), Contains("it is not an object"));
+  CHECK_THROWS_WITH(parse_search_cluster("{\"hosts\": " + deep + "}"),
+                    Contains("hosts is an array: not a number from 1 to 1024"));
+  CHECK_THROWS_WITH(parse_search_cluster("{\"hosts\": 1, \"ranks_per_host\": 1, \"name\": {}}"),
+                    Contains("name is an object: not a text"));
+}
+
 TEST_CASE("search: a cluster file") {
   const SearchCluster cluster = parse_search_cluster(kFile);
   CHECK(cluster.name == "n");
