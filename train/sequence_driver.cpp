@@ -3,6 +3,8 @@
 
 #include <sys/resource.h>
 
+#include <nlohmann/json.hpp>
+
 #include "train/local_model.h"
 #include "train/parallel/own_comm.h"
 #include "train/parallel/sequence_parallel.h"
@@ -49,9 +51,16 @@ class SequenceDriver final : public TextDriver {
   std::vector<Piece> pieces() override { return model_.pieces(); }
   void reloaded() override { model_.round(); }
   const Ledger& ledger() const override { return ledger_; }
+  std::string figures() override;
   std::string summary() const override;
 
  private:
+  // Of a step, this rank's.
+  CommTimes ring_times() const {
+    const double steps = static_cast<double>(std::max<std::size_t>(1, steps_));
+    const CommTimes all = attention_.ring_times();
+    return {.busy_ms = all.busy_ms / steps, .exposed_ms = all.exposed_ms / steps};
+  }
   // Of every sequence, the tokens that are this rank's. Valid until the next call.
   TokenBatch mine(const TextSample& batch) {
     sample_ = tokens_.cut(batch);
@@ -77,6 +86,12 @@ class SequenceDriver final : public TextDriver {
   std::size_t steps_ = 0, working_ = 0;
 };
 
+std::string SequenceDriver::figures() {
+  if (layout_.blocks() == 1) return {};
+  const CommTimes ring = ring_times();
+  return nlohmann::json{{"ring_busy_ms", ring.busy_ms}, {"ring_exposed_ms", ring.exposed_ms}}.dump();
+}
+
 std::string SequenceDriver::summary() const {
   std::vector<Volume> volume = sequence_attention_volume(recipe_.shape, layout_, rank_, recipe_.batch);
   const std::size_t world = layout_.ranks(), parameters = parameters_of(recipe_.shape) * sizeof(float);
@@ -87,6 +102,9 @@ std::string SequenceDriver::summary() const {
   text += fmt::format("  {} tokens a rank, {} of them padding; query-key pairs in lock step: {:.2f} of an even split\n",
                       layout_.tokens(), layout_.ranks() * layout_.tokens() - layout_.length(),
                       static_cast<double>(in_step) * static_cast<double>(layout_.blocks()) / static_cast<double>(pairs));
+  if (const CommTimes ring = ring_times(); layout_.blocks() > 1)
+    text += fmt::format("  ring: {:.2f} ms a step under way, {:.2f} ms of them exposed, as rank 0 saw it\n", ring.busy_ms,
+                        ring.exposed_ms);
   return text + fmt::format("  peak memory of rank 0: {:.0f} MiB\n", peak_memory());
 }
 
