@@ -31,7 +31,7 @@ std::string shown(const json& value) { return value.is_primitive() ? value.dump(
 void require_fields(const Object& object, std::initializer_list<const char*> known) {
   if (!object.value.is_object()) throw failure(Exit::usage, "{} is not an object", object.name.empty() ? "it" : object.name);
   for (const auto& [field, value] : object.value.items())
-    if (std::ranges::none_of(known, [&](const char* name) { return field == name; }))
+    if (std::find(known.begin(), known.end(), field) == known.end())
       throw failure(Exit::usage, "{} is not known", object.name_of(field.c_str()));
 }
 
