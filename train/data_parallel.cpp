@@ -145,11 +145,7 @@ void DataParallelRun::run_epoch(std::size_t epoch) {
 void DataParallelRun::timed_step(std::span<const std::uint32_t> batch) {
   const Stopwatch watch;
   window_ += step(batch);
-  record_.time.step_ms += watch.ms();
-  record_.time.steps += 1;
-  const CommTimes times = reducer_.take_times();
-  record_.time.busy_ms += times.busy_ms;
-  record_.time.exposed_ms += times.exposed_ms;
+  record_.time.add(watch.ms(), reducer_.take_times());
 }
 
 Score DataParallelRun::step(std::span<const std::uint32_t> batch) {
