@@ -41,7 +41,8 @@ nlohmann::json json_of(const TimeRecord& time) {
           {"step_ms", time.step_ms / steps},
           {"compute_ms", time.compute_ms() / steps},
           {"communication_hidden_ms", time.hidden_ms() / steps},
-          {"communication_exposed_ms", time.exposed_ms / steps}};
+          {"communication_exposed_ms", time.exposed_ms / steps},
+          {"late_rank_ms", time.late_ms / steps}};
 }
 
 nlohmann::json json_of(const CheckRecord& check) {
@@ -118,6 +119,7 @@ void print_summary(const RunRecord& run) {
   line("a step's time on rank 0, mean of {} steps:", time.timed_steps());
   print_share("compute", time.compute_ms(), time);
   print_share("communication exposed", time.exposed_ms, time);
+  if (run.world > 1) print_share("  of it a late rank", time.late_ms, time);
   print_share("step", time.step_ms, time);
   print_share("communication hidden", time.hidden_ms(), time);
   line("all-reduced a step: {} bytes in {} calls", run.parameters * sizeof(float), run.buckets.size());

@@ -30,6 +30,7 @@ struct TimeRecord {
   double step_ms = 0;  // sums over the timed steps
   double busy_ms = 0;
   double exposed_ms = 0;
+  double late_ms = 0;  // of exposed_ms: waiting for a rank that was late; known at the end
 
   void add(double step, const CommTimes& communication) {
     if (++steps == 2) step_ms = busy_ms = exposed_ms = 0;
