@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "train/nn/gemm.h"
 #include "train/parallel/bucket_reducer.h"
@@ -72,6 +73,7 @@ class DataParallelRun {
   const RunRecord& record() const { return record_; }
 
  private:
+  void tell_late_ranks();
   void run_epoch(std::size_t epoch);
   void timed_step(std::span<const std::uint32_t> batch);
   Score step(std::span<const std::uint32_t> batch);
@@ -91,8 +93,9 @@ class DataParallelRun {
   std::unique_ptr<ParameterServer> server_;  // null: all-reduce
   std::unique_ptr<ServedSums> sums_;
   RunRecord record_;
-  Score window_;  // this rank's, since the last progress line
-  Score epoch_;   // all ranks', since the epoch's start
+  std::vector<double> exposed_;  // [ms] of each step
+  Score window_;                 // this rank's, since the last progress line
+  Score epoch_;                  // all ranks', since the epoch's start
 };
 
 void DataParallelRun::train() {
@@ -105,12 +108,20 @@ void DataParallelRun::train() {
     run_epoch(epoch);
     if (record_.target_accuracy && record_.reached_target()) break;
   }
+  tell_late_ranks();
   if (compression_ != nullptr) {
     record_.compression = compression_->record();
     if (!same_on_all_ranks(comm_, hash_bits(trainer_.network().values())))
       throw failure(Exit::verdict, "the ranks end with different parameters");
   }
   if (speaks()) print_summary(record_);
+}
+
+// The rank that waits least in a step comes last, and waits for the communication itself; what others wait beyond that is for it.
+void DataParallelRun::tell_late_ranks() {
+  comm_.all_reduce(std::span(exposed_), Over::min);
+  const auto timed = std::span(exposed_).last(record_.time.timed_steps());
+  record_.time.late_ms = record_.time.exposed_ms - std::accumulate(timed.begin(), timed.end(), 0.0);
 }
 
 void DataParallelRun::run_epoch(std::size_t epoch) {
@@ -145,11 +156,9 @@ void DataParallelRun::run_epoch(std::size_t epoch) {
 void DataParallelRun::timed_step(std::span<const std::uint32_t> batch) {
   const Stopwatch watch;
   window_ += step(batch);
-  record_.time.step_ms += watch.ms();
-  record_.time.steps += 1;
   const CommTimes times = reducer_.take_times();
-  record_.time.busy_ms += times.busy_ms;
-  record_.time.exposed_ms += times.exposed_ms;
+  record_.time.add(watch.ms(), times);
+  exposed_.push_back(times.exposed_ms);
 }
 
 Score DataParallelRun::step(std::span<const std::uint32_t> batch) {

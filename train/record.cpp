@@ -23,8 +23,7 @@ void line(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 void print_share(const char* what, double ms, const TimeRecord& time) {
-  line("  {:<22}{:>9.3f} ms  {:>5.1f} %", what, ms / static_cast<double>(std::max<std::size_t>(time.steps, 1)),
-       percent(ms, time.step_ms));
+  line("  {:<22}{:>9.3f} ms  {:>5.1f} %", what, ms / static_cast<double>(time.timed_steps()), percent(ms, time.step_ms));
 }
 
 nlohmann::json json_of(const EpochRecord& epoch) {
@@ -37,12 +36,13 @@ nlohmann::json json_of(const EpochRecord& epoch) {
 }
 
 nlohmann::json json_of(const TimeRecord& time) {
-  const double steps = static_cast<double>(std::max<std::size_t>(time.steps, 1));
-  return {{"steps", time.steps},
+  const double steps = static_cast<double>(time.timed_steps());
+  return {{"steps", time.timed_steps()},
           {"step_ms", time.step_ms / steps},
           {"compute_ms", time.compute_ms() / steps},
           {"communication_hidden_ms", time.hidden_ms() / steps},
-          {"communication_exposed_ms", time.exposed_ms / steps}};
+          {"communication_exposed_ms", time.exposed_ms / steps},
+          {"late_rank_ms", time.late_ms / steps}};
 }
 
 nlohmann::json json_of(const CheckRecord& check) {
@@ -116,9 +116,10 @@ void print_epoch(const EpochRecord& epoch) {
 
 void print_summary(const RunRecord& run) {
   const TimeRecord& time = run.time;
-  line("a step's time on rank 0, mean of {} steps:", time.steps);
+  line("a step's time on rank 0, mean of {} steps:", time.timed_steps());
   print_share("compute", time.compute_ms(), time);
   print_share("communication exposed", time.exposed_ms, time);
+  if (run.world > 1) print_share("  of it a late rank", time.late_ms, time);
   print_share("step", time.step_ms, time);
   print_share("communication hidden", time.hidden_ms(), time);
   line("all-reduced a step: {} bytes in {} calls", run.parameters * sizeof(float), run.buckets.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/parallel/buckets.h"
+#include "train/parallel/comm_times.h"
 #include "train/parallel/compression.h"
 #include "train/trainer.h"
 
@@ -22,12 +23,22 @@ struct EpochRecord {
   double samples_per_s = 0;  // training, all ranks
 };
 
-// Rank 0's time in training steps; compute + exposed = step, hidden lies under compute.
+// Rank 0's time in training steps; compute + exposed = step, hidden lies under compute. The first step, in which links are made
+// and memory is touched for the first time, counts only where there is no other.
 struct TimeRecord {
   std::size_t steps = 0;
-  double step_ms = 0;  // sums over all steps
+  double step_ms = 0;  // sums over the timed steps
   double busy_ms = 0;
   double exposed_ms = 0;
+  double late_ms = 0;  // of exposed_ms: waiting for a rank that was late; known at the end
+
+  void add(double step, const CommTimes& communication) {
+    if (++steps == 2) step_ms = busy_ms = exposed_ms = 0;
+    step_ms += step;
+    busy_ms += communication.busy_ms;
+    exposed_ms += communication.exposed_ms;
+  }
+  std::size_t timed_steps() const { return steps > 1 ? steps - 1 : 1; }
 
   double compute_ms() const { return step_ms - exposed_ms; }
   double hidden_ms() const { return busy_ms > exposed_ms ? busy_ms - exposed_ms : 0.0; }

@@ -3,6 +3,9 @@
 
 #include <sys/resource.h>
 
+#include <array>
+#include <nlohmann/json.hpp>
+
 #include "train/local_model.h"
 #include "train/parallel/own_comm.h"
 #include "train/parallel/sequence_parallel.h"
@@ -22,6 +25,7 @@ class SequenceDriver final : public TextDriver {
  public:
   SequenceDriver(const TextRecipe& recipe, const Communicator& world, const SequenceOptions& options)
       : recipe_(recipe),
+        world_(world),
         rank_(world.seat().rank),
         layout_(options.placing, recipe.length, world.seat().world / options.columns, options.columns),
         everybody_(world, 0, rank_, ledger_),
@@ -36,7 +40,7 @@ class SequenceDriver final : public TextDriver {
     const double loss = model_.gradients_of(mine(batch));
     everybody_->all_reduce(model_.gradients());
     model_.update(number, rate);
-    ++steps_;
+    if (++steps_ == 1) first_step_ = attention_.ring_times();
     if (const std::size_t bytes = attention_.working_bytes(); bytes > working_) {
       ledger_.hold(Holds::working, bytes - working_);
       working_ = bytes;
@@ -49,9 +53,16 @@ class SequenceDriver final : public TextDriver {
   std::vector<Piece> pieces() override { return model_.pieces(); }
   void reloaded() override { model_.round(); }
   const Ledger& ledger() const override { return ledger_; }
+  std::string figures() override;
   std::string summary() const override;
 
  private:
+  // Of a step, this rank's; the first step, which makes links, counts only where there is no other.
+  CommTimes ring_times() const {
+    const CommTimes all = attention_.ring_times(), before = steps_ > 1 ? first_step_ : CommTimes{};
+    const double steps = static_cast<double>(steps_ > 1 ? steps_ - 1 : 1);
+    return {.busy_ms = (all.busy_ms - before.busy_ms) / steps, .exposed_ms = (all.exposed_ms - before.exposed_ms) / steps};
+  }
   // Of every sequence, the tokens that are this rank's. Valid until the next call.
   TokenBatch mine(const TextSample& batch) {
     sample_ = tokens_.cut(batch);
@@ -64,6 +75,7 @@ class SequenceDriver final : public TextDriver {
   }
 
   TextRecipe recipe_;
+  const Communicator& world_;  // whose calls are not counted
   std::size_t rank_;
   SequenceLayout layout_;
   Ledger ledger_;
@@ -75,7 +87,18 @@ class SequenceDriver final : public TextDriver {
   SequenceAttention attention_;
   LocalModel model_;
   std::size_t steps_ = 0, working_ = 0;
+  CommTimes first_step_;
+  CommTimes most_;  // of all ranks; after figures()
 };
+
+std::string SequenceDriver::figures() {
+  if (layout_.blocks() == 1) return {};
+  const CommTimes mine = ring_times();
+  std::array<double, 2> most{mine.busy_ms, mine.exposed_ms};  // a rank that is late waits less, and lets the others wait
+  world_.all_reduce(std::span<double>(most), Over::max);
+  most_ = {.busy_ms = most[0], .exposed_ms = most[1]};
+  return nlohmann::json{{"ring_busy_ms", most_.busy_ms}, {"ring_exposed_ms", most_.exposed_ms}}.dump();
+}
 
 std::string SequenceDriver::summary() const {
   std::vector<Volume> volume = sequence_attention_volume(recipe_.shape, layout_, rank_, recipe_.batch);
@@ -87,6 +110,9 @@ std::string SequenceDriver::summary() const {
   text += fmt::format("  {} tokens a rank, {} of them padding; query-key pairs in lock step: {:.2f} of an even split\n",
                       layout_.tokens(), layout_.ranks() * layout_.tokens() - layout_.length(),
                       static_cast<double>(in_step) * static_cast<double>(layout_.blocks()) / static_cast<double>(pairs));
+  if (layout_.blocks() > 1)
+    text += fmt::format("  ring: {:.2f} ms a step under way, {:.2f} ms of them waited for, on the ranks that had most\n",
+                        most_.busy_ms, most_.exposed_ms);
   return text + fmt::format("  peak memory of rank 0: {:.0f} MiB\n", peak_memory());
 }
 

@@ -65,11 +65,13 @@ Worst difference(const Communicator& comm, TextDriver& driver, std::span<float> 
 }
 
 double validate(TextDriver& driver, const Text& text, std::size_t sequences) {
-  const std::size_t count = std::min(sequences, text.validation_sequences()) / kValidationBatch * kValidationBatch;
+  const std::size_t count = std::min(sequences, text.validation_sequences());
   double sum = 0;
-  for (std::size_t first = 0; first < count; first += kValidationBatch)
-    sum += driver.evaluate(text.validation(first, kValidationBatch));
-  return count == 0 ? 0 : sum / static_cast<double>(count / kValidationBatch);
+  for (std::size_t first = 0; first < count; first += kValidationBatch) {
+    const std::size_t batch = std::min(kValidationBatch, count - first);
+    sum += driver.evaluate(text.validation(first, batch)) * static_cast<double>(batch);
+  }
+  return sum / static_cast<double>(count);
 }
 
 // The checked steps, taken by a driver and by one process.

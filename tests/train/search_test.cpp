@@ -32,7 +32,7 @@ TEST_CASE("search: collectives cost what their lower bounds say") {
   CHECK(all_reduce_s(400, 1, wire) == 0);
 }
 
-// The price of a Megatron-LM block by hand: 4 all-reduces of the block's input over tp, the gradients over dp once a step.
+// The price of a Megatron-LM block by hand: 4 all-reduces of the block's input over tp, the gradients over dp in one call a step.
 TEST_CASE("search: dp 2 x tp 2 of one block on four devices, by hand") {
   const SearchModel model{.layers = 1, .width = 64, .heads = 4, .hidden = 256, .vocabulary = 100, .length = 32, .batch = 8};
   const SearchCluster cluster = cluster_of(1, 4, {1e-5, 1e9}, {});
@@ -43,7 +43,7 @@ TEST_CASE("search: dp 2 x tp 2 of one block on four devices, by hand") {
   const double flops = rows * (2 * parameters + 2 * 32 * 64);
   const double one = all_reduce_s(rows / 2 * 64 * 4, 2, cluster.within);
   CHECK(plan->seconds ==
-        Approx(3 * flops / (4 * 1e13) + 4 * one + 4 * all_reduce_s(0, 2, cluster.within) / 2 + parameters / 2 * 4 / 1e9 / 2));
+        Approx(3 * flops / (4 * 1e13) + 4 * one + all_reduce_s(0, 2, cluster.within) / 2 + parameters / 2 * 4 / 1e9 / 2));
   CHECK(plan->state_bytes == parameters / 2 * 16);
   CHECK(plan->degrees() == IntraPlan::Degrees{2, 2});
   // In and out of qkv (64, 192), attention (192, 64), proj (64, 64), fc1 (64, 256), fc2 (256, 64), of half of the rows each; by
@@ -188,6 +188,15 @@ constexpr const char* kFile =
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("search: what is nested without end is refused, and not printed") {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  CHECK_THROWS_WITH(parse_search_cluster(deep), Contains("it is not an object"));
+  CHECK_THROWS_WITH(parse_search_cluster("{\"hosts\": " + deep + "}"),
+                    Contains("hosts is an array: not a number from 1 to 1024"));
+  CHECK_THROWS_WITH(parse_search_cluster("{\"hosts\": 1, \"ranks_per_host\": 1, \"name\": {}}"),
+                    Contains("name is an object: not a text"));
 }
 
 TEST_CASE("search: a cluster file") {

@@ -8,16 +8,11 @@
 #include <vector>
 
 #include "train/parallel/comm.h"
+#include "train/parallel/comm_times.h"
 #include "train/parallel/compression.h"
 #include "train/parallel/gradient_sync.h"
 
 namespace shoal::train {
-
-// One step's communication as one rank saw it. Time on the stream includes waiting for peers that are not there yet.
-struct CommTimes {
-  double busy_ms = 0;     // the stream had an all-reduce under way
-  double exposed_ms = 0;  // the training thread waited
-};
 
 class BucketReducer final : public GradientSync {
  public:

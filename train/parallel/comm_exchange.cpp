@@ -2,6 +2,9 @@
 #include "train/parallel/comm_exchange.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "train/stopwatch.h"
 
 namespace shoal::train {
 namespace {
@@ -35,6 +38,8 @@ void CommExchange::all_to_all(std::span<const float> from, std::span<const std::
 
 void CommExchange::pass(std::span<const float> mine, std::span<float> theirs) {
   const auto [rank, world] = seat();
+  if (!under_way_) begun_.record(stream_);
+  under_way_ = true;
   Group group(seat());
   comm_.send(mine, (rank + 1) % world, stream_.handle());
   comm_.receive(theirs, (rank + world - 1) % world, stream_.handle());
@@ -42,8 +47,13 @@ void CommExchange::pass(std::span<const float> mine, std::span<float> theirs) {
 }
 
 void CommExchange::wait() {
-  stream_.wait();
+  if (!std::exchange(under_way_, false)) return;
+  done_.record(stream_);
+  const Stopwatch watch;
+  done_.wait();
+  times_.exposed_ms += watch.ms();
   comm_.check_async();
+  times_.busy_ms += done_.ms_since(begun_);
 }
 
 }  // namespace shoal::train

@@ -32,6 +32,9 @@ class SequenceAttention final : public Attention {
   }
   std::size_t working_bytes() const override { return outer_->working_bytes(); }
 
+  // Of keys, values and their gradients on their way round, since the beginning; none without a ring.
+  CommTimes ring_times() const { return around_ring_ != nullptr ? around_ring_->times() : CommTimes{}; }
+
  private:
   std::unique_ptr<CommExchange> across_heads_, around_ring_;
   std::unique_ptr<Attention> inner_, ulysses_;

@@ -25,10 +25,13 @@ struct Object {
   std::string name_of(const char* field) const { return name.empty() ? field : name + "." + field; }
 };
 
+// For an error. What is nested may be so without end, and to print it would take a call a level.
+std::string shown(const json& value) { return value.is_primitive() ? value.dump() : fmt::format("an {}", value.type_name()); }
+
 void require_fields(const Object& object, std::initializer_list<const char*> known) {
   if (!object.value.is_object()) throw failure(Exit::usage, "{} is not an object", object.name.empty() ? "it" : object.name);
   for (const auto& [field, value] : object.value.items())
-    if (std::ranges::none_of(known, [&](const char* name) { return field == name; }))
+    if (std::find(known.begin(), known.end(), field) == known.end())
       throw failure(Exit::usage, "{} is not known", object.name_of(field.c_str()));
 }
 
@@ -37,7 +40,7 @@ double number(const Object& object, const char* field, double from, double up_to
   if (found == object.value.end()) throw failure(Exit::usage, "{} is missing", object.name_of(field));
   const double value = found->is_number() ? found->get<double>() : NAN;
   if (!(value >= from && value <= up_to))
-    throw failure(Exit::usage, "{} is {}: not a number from {:g} to {:g}", object.name_of(field), found->dump(), from, up_to);
+    throw failure(Exit::usage, "{} is {}: not a number from {:g} to {:g}", object.name_of(field), shown(*found), from, up_to);
   return value;
 }
 
@@ -72,7 +75,7 @@ SearchCluster parse_search_cluster(std::string_view text) {
     throw failure(Exit::usage, "hosts {} of ranks_per_host {} are more than {} ranks", cluster.hosts, cluster.ranks_per_host,
                   kMostRanks);
   if (const auto name = file.find("name"); name != file.end()) {
-    if (!name->is_string()) throw failure(Exit::usage, "name is {}: not a text", name->dump());
+    if (!name->is_string()) throw failure(Exit::usage, "name is {}: not a text", shown(*name));
     cluster.name = name->get<std::string>();
   }
   if (cluster.ranks_per_host > 1) cluster.within = wire(part(whole_file, "within"));

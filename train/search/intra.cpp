@@ -78,7 +78,8 @@ class Stage {
       if (splits[axis] == Split::columns && op.input_gradient)
         sum += all_reduce_s(bytes_of(op.in) / share(operand(splits)[1 - axis], 1 - axis), group, wire);
       if (splits[axis] == Split::rows && op.parameters > 0)
-        sum += all_reduce_s(op.parameters * model_.bytes / weight_parts(splits), group, wire) / d(stage_.micro_batches);
+        sum += all_reduce_s(op.parameters * model_.bytes / weight_parts(splits), group, latency_shared(wire)) /
+               d(stage_.micro_batches);
     }
     return op.repeats * sum;
   }
@@ -174,6 +175,12 @@ class Stage {
   std::vector<Split> splits_of_axis(std::size_t axis) const {
     if (mesh_.size[axis] == 1) return {Split::none};
     return {Split::none, Split::rows, Split::columns, Split::inner};
+  }
+  // The gradients of a stage's matrices are summed in one call: each has its part of the latency.
+  Wire latency_shared(const Wire& wire) const {
+    double matrices = 0;
+    for (const Operator& op : operators_) matrices += op.parameters > 0 ? op.repeats : 0;
+    return {.latency_s = wire.latency_s / matrices, .bandwidth_Bps = wire.bandwidth_Bps};
   }
   double share(Split layout, std::size_t axis) const { return layout == Split::none ? 1 : d(mesh_.size[axis]); }
   double bytes_of(double width) const { return rows_ * width * model_.bytes; }
