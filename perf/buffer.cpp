@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/buffer.h"
 
+#include <nccl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -23,31 +24,43 @@ std::byte* align_up(std::byte* at, std::size_t alignment) {
 }  // namespace
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : mapping_(std::exchange(other.mapping_, nullptr)),
-      mapped_(std::exchange(other.mapped_, 0)),
-      data_(std::exchange(other.data_, nullptr)) {}
+    : block_(std::exchange(other.block_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      data_(std::exchange(other.data_, nullptr)),
+      is_mapped_(other.is_mapped_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(mapping_, other.mapping_);
-  std::swap(mapped_, other.mapped_);
+  std::swap(block_, other.block_);
+  std::swap(size_, other.size_);
   std::swap(data_, other.data_);
+  std::swap(is_mapped_, other.is_mapped_);
   return *this;
 }
 
 Buffer::~Buffer() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
+  if (block_ == nullptr) return;
+  if (is_mapped_)
+    ::munmap(block_, size_);
+  else
+    ncclMemFree(block_);
 }
 
-Buffer Buffer::allocate(std::size_t bytes) {
+Buffer Buffer::allocate(std::size_t bytes, Memory memory) {
   const std::size_t alignment = bytes >= kHugePage ? kHugePage : kPage;
-  const std::size_t mapped = bytes + alignment + 2 * kPage;  // a page for the canaries on each side
-  void* mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::size_t size = bytes + alignment + 2 * kPage;  // a page for the canaries on each side
   Buffer buffer;
-  if (mapping == MAP_FAILED) return buffer;
-  buffer.mapping_ = mapping;
-  buffer.mapped_ = mapped;
-  buffer.data_ = align_up(static_cast<std::byte*>(mapping) + kPage, alignment);
-  if (alignment == kHugePage)
+  buffer.is_mapped_ = memory == Memory::own;
+  void* block = nullptr;
+  if (buffer.is_mapped_) {
+    block = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) return buffer;
+  } else if (ncclMemAlloc(&block, size) != ncclSuccess) {
+    return buffer;
+  }
+  buffer.block_ = block;
+  buffer.size_ = size;
+  buffer.data_ = align_up(static_cast<std::byte*>(block) + kPage, alignment);
+  if (buffer.is_mapped_ && alignment == kHugePage)
     ::madvise(buffer.data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: no matter if refused
   std::memset(buffer.data_ - kCanary, 0, bytes + 2 * kCanary);
   return buffer;

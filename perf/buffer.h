@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for one side of a call: touched before it is measured, huge pages asked for where they help, canaries around the bytes
-// in use. One owner, one thread.
+// Memory for one side of a call: touched before it is measured, canaries around the bytes in use. One owner, one thread.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
 namespace shoal::perf {
+
+// Where buffers come from, and what the communicator knows of them.
+enum class Memory {
+  own,         // the process's own (mmap), huge pages asked for where they help
+  mapped,      // ncclMemAlloc
+  registered,  // ncclMemAlloc and ncclCommRegister
+  window,      // ncclMemAlloc and ncclCommWindowRegister
+};
 
 class Buffer {
  public:
@@ -17,9 +24,11 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
 
-  // Room for `bytes`. An empty buffer if the system refuses.
-  static Buffer allocate(std::size_t bytes);
-  bool is_valid() const { return mapping_ != nullptr; }
+  // Room for `bytes`. An empty buffer if there is not so much memory. Telling communicators of it is left to others.
+  static Buffer allocate(std::size_t bytes, Memory memory = Memory::own);
+  bool is_valid() const { return block_ != nullptr; }
+  // All of it, canaries' room included: what is registered.
+  std::span<std::byte> whole() const { return {static_cast<std::byte*>(block_), size_}; }
 
   // `bytes` from `shift` bytes behind the alignment (2 MiB for large buffers, else 4096); shift + bytes is within the room.
   std::span<std::byte> region(std::size_t shift, std::size_t bytes) const { return {data_ + shift, bytes}; }
@@ -30,9 +39,10 @@ class Buffer {
   static bool untouched(std::span<const std::byte> region);
 
  private:
-  void* mapping_ = nullptr;
-  std::size_t mapped_ = 0;
+  void* block_ = nullptr;
+  std::size_t size_ = 0;
   std::byte* data_ = nullptr;
+  bool is_mapped_ = false;  // by mmap; else it is ncclMemAlloc's
 };
 
 }  // namespace shoal::perf

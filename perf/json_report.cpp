@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/json_report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <shoal/shoal.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
 #include <string_view>
-#include <system_error>
 
 namespace shoal::perf {
 namespace {
@@ -19,8 +17,8 @@ using Json = nlohmann::ordered_json;
 const char* word(bool value) { return value ? "true" : "false"; }
 
 Json config_json(const Options& o, const JsonRun& run) {
-  Json config = {
-      {"nthreads", o.threads}, {"ngpus", o.ranks_per_thread}, {"minimum_bytes", o.min_bytes}, {"maximum_bytes", o.max_bytes}};
+  Json config = {{"collective", o.collective->name}, {"nranks", run.ranks.size()},   {"nthreads", o.threads},
+                 {"ngpus", o.ranks_per_thread},      {"minimum_bytes", o.min_bytes}, {"maximum_bytes", o.max_bytes}};
   if (o.step_factor != 0) {
     config["step_factor"] = o.step_factor;
   } else {
@@ -35,6 +33,10 @@ Json config_json(const Options& o, const JsonRun& run) {
   config["per_iter_timing"] = word(o.per_iteration);
   config["per_iter_skip"] = o.per_iteration_skip;
   if (!o.compressor.empty()) config["compressor"] = o.compressor + ":" + o.compressor_options;
+  config["buffers"] = name_of(o.buffers);
+  config["unalign"] = o.unalign;
+  config["fresh_inputs"] = word(o.fresh);
+  config["stream"] = word(o.host_stream);
   config["parallel_init"] = word(o.parallel_init);
   config["devices"] = Json::array();
   for (const RankInfo& rank : run.ranks) {
@@ -89,6 +91,7 @@ std::string json_text(const Options& options, const JsonRun& run) {
   const Json json = {
       {"version", 3},
       {"start_time", run.start_time},
+      {"program", {{"name", "shoal-perf"}, {"version", shoalVersion()}}},
       {"args", run.arguments},
       {"env", run.environment},
       {"nccl_version", run.library_version},
@@ -110,35 +113,6 @@ std::vector<std::string> reportable_environment() {
     if (ours && !text.starts_with("SHOAL_SECRET=")) result.emplace_back(text);
   }
   return result;
-}
-
-NewFile::NewFile(const std::string& path) : path_(path) {
-  constexpr int kMostNames = 10000;
-  for (int i = 0; i <= kMostNames; ++i) {
-    path_ = i == 0 ? path : fmt::format("{}.{}", path, i - 1);
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd_ >= 0) return;
-    if (errno != EEXIST) break;
-  }
-  error_ = std::generic_category().message(errno);
-}
-
-NewFile::~NewFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-bool NewFile::write(const std::string& text) {
-  std::string_view left = text;
-  while (!left.empty()) {
-    const ssize_t wrote = ::write(fd_, left.data(), left.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) {
-      error_ = std::generic_category().message(errno);
-      return false;
-    }
-    left.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return true;
 }
 
 }  // namespace shoal::perf

@@ -24,22 +24,4 @@ std::string json_text(const Options& options, const JsonRun& run);
 // "NAME=value" of this process that a report may show.
 std::vector<std::string> reportable_environment();
 
-// A file that did not exist before: `path`, else `path`.0, `path`.1, ... Opened early, so that a bad path shows before the
-// measurements; written at the end.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path);
-  ~NewFile();
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  const std::string& error() const { return error_; }  // "" if open
-  const std::string& path() const { return path_; }
-  bool write(const std::string& text);  // whole, once
-
- private:
-  std::string path_, error_;
-  int fd_ = -1;
-};
-
 }  // namespace shoal::perf

@@ -21,12 +21,11 @@ struct HostRefusal {
   const char* names;
   const char* why;
 };
-constexpr std::array<HostRefusal, 5> kHostRefusals = {{
+constexpr std::array<HostRefusal, 4> kHostRefusals = {{
     {"-G,--cudagraph", "graphs capture GPU work; these ranks use host memory"},
     {"-D,--device_implementation", "device kernels need GPUs; these ranks use host memory"},
     {"-V,--device_cta_count", "thread blocks need GPUs; these ranks use host memory"},
     {"-x,--cta_policy", "thread blocks need GPUs; these ranks use host memory"},
-    {"-R,--local_register", "registration of buffers is not available for host memory"},
 }};
 
 void add_host_refusals(CommandLine& line, std::string& refused) {
@@ -36,6 +35,17 @@ void add_host_refusals(CommandLine& line, std::string& refused) {
       return std::string();
     });
   }
+}
+
+// In the order of the enumeration; -R's numbers speak of some of them.
+constexpr std::array<const char*, 4> kMemories = {"private", "mapped", "registered", "window"};
+constexpr std::array<Memory, 3> kLocalRegister = {Memory::own, Memory::registered, Memory::window};
+
+// A path that ends as it must.
+std::string accept_path(const std::string& text, std::string_view ending, std::string& path) {
+  if (!text.ends_with(ending)) return fmt::format("must end in {}", ending);
+  path = text;
+  return "";
 }
 
 template <typename Item>
@@ -103,20 +113,60 @@ void add_run_options(CommandLine& line, Options& o) {
 void add_report_options(CommandLine& line, Options& o) {
   line.boolean("-C,--report_cputime", o.cpu_time, "The time column is CPU time of the calling thread (0)");
   line.boolean("-S,--report_timestamps", o.timestamps, "Rows end with date and time (0)");
-  line.value("-J,--output_file", "Write the results to this JSON file, too", "FILE.json", [&o](const std::string& text) {
-    if (!text.ends_with(".json")) return std::string("must end in .json");
-    o.json_path = text;
-    return std::string();
-  });
+  line.value("-J,--output_file", "Write the results to this JSON file, too", "FILE.json",
+             [&o](const std::string& text) { return accept_path(text, ".json", o.json_path); });
   line.value("-a,--average", "Times over ranks: 0 rank 0's, 1 mean, 2 min, 3 max (1)", "0-3", [&o](const std::string& text) {
     const auto parsed = cli::parse_integer(text, 0, 3);
     if (parsed.is_ok()) o.average = static_cast<Average>(*parsed);
     return parsed.why();
   });
   line.boolean("-M,--memory", o.memory, "Report memory use (0)");
-  line.integer("-u,--unalign", o.unalign, 0, "Move buffers off their alignment by so many elements (0)", 4096);
   line.boolean("-I,--per_iter_timing", o.per_iteration, "Time each iteration; rows end with min, max, p99, cv (0)");
   line.integer("-K,--per_iter_skip", o.per_iteration_skip, 0, "Iterations to leave out of -I's figures (0)", 1'000'000'000);
+}
+
+void add_memory_options(CommandLine& line, Options& o) {
+  line.value(
+      "--mem",
+      "Buffers: private (huge pages asked for), mapped (ncclMemAlloc), registered (and ncclCommRegister), window (private)",
+      "KIND", [&o](const std::string& text) {
+        const auto choice = cli::parse_choice(text, {kMemories.begin(), kMemories.end()});
+        if (choice.is_ok()) o.buffers = static_cast<Memory>(*choice);
+        return choice.why();
+      });
+  line.value("-R,--local_register", "1: as --mem registered, 2: as --mem window (ncclCommWindowRegister) (0)", "0-2",
+             [&o](const std::string& text) {
+               const auto choice = cli::parse_integer(text, 0, kLocalRegister.size() - 1);
+               if (choice.is_ok() && *choice > 0) o.buffers = kLocalRegister[static_cast<std::size_t>(*choice)];
+               return choice.why();
+             });
+  line.integer("-u,--unalign", o.unalign, 0, "Move buffers off their alignment by so many elements (0)", 4096);
+  line.flag("--fresh", o.fresh, "Inputs are rewritten by their owner before each timed call, outside the clock");
+}
+
+void add_comparison_options(CommandLine& line, Options& o) {
+  line.value("--plot", "Draw time and bus bandwidth over the size", "FILE.svg",
+             [&o](const std::string& text) { return accept_path(text, ".svg", o.plot_path); });
+  line.list("--plot-with",
+            "One more run in the picture, its -J file, also nccl-tests'; may be repeated; without COLLECTIVE: only these",
+            "FILE.json", [&o](const std::string& text) {
+              o.plot_with.emplace_back();
+              return accept_path(text, ".json", o.plot_with.back());
+            });
+  line.value("--baseline", "Compare with an earlier run, its -J file: exit code 1 if a row takes longer than the tolerance",
+             "FILE.json", [&o](const std::string& text) { return accept_path(text, ".json", o.baseline_path); });
+  line.value("--tolerance", "Times the baseline's time that still pass (1.25)", "RATIO", [&o](const std::string& text) {
+    const auto ratio = cli::parse_seconds(text);  // a number with or without a fraction
+    if (!ratio.is_ok() || *ratio < 1) return std::string("must be a number of at least 1");
+    o.tolerance = *ratio;
+    return std::string();
+  });
+  line.value("--calibrate",
+             "Measure links, copies and sums between these ranks and write what SHOAL_CALIBRATION reads; no COLLECTIVE", "FILE",
+             [&o](const std::string& text) {
+               o.calibration_path = text;
+               return text.empty() ? std::string("is no path") : std::string();
+             });
 }
 
 // What single options cannot know of each other. Returns why not, or "".
@@ -140,6 +190,11 @@ std::string cross_check(const CommandLine& line, Options& o) {
   if (o.per_iteration && o.per_iteration_skip >= o.iterations) {
     return fmt::format("-K/--per_iter_skip {}: must be below -n/--iters {}", o.per_iteration_skip, o.iterations);
   }
+  if (line.given("--mem") && line.given("-R")) return "-R/--local_register: --mem says the same in other words: give one of them";
+  if (line.given("--tolerance") && o.baseline_path.empty())
+    return fmt::format("--tolerance {:g}: needs a --baseline", o.tolerance);
+  if (!o.plot_with.empty() && o.plot_path.empty()) return fmt::format("--plot-with {}: needs a --plot", o.plot_with.front());
+  if (o.fresh && o.blocking != 0) return fmt::format("-z/--blocking {}: --fresh waits after each call as it is", o.blocking);
   return "";
 }
 
@@ -156,10 +211,32 @@ std::string check_compressed(const Options& o) {
   return o.unalign == 0 ? "" : fmt::format("--compressor {}: -u must be 0", o.compressor);
 }
 
+// What to do without a collective; false if nothing says so.
+bool choose_task(Options& o) {
+  if (!o.calibration_path.empty())
+    o.task = Task::calibrate;
+  else if (!o.plot_path.empty() && !o.plot_with.empty())
+    o.task = Task::plot;
+  return o.task != Task::measure;
+}
+
 std::vector<std::string> collective_names() {
   std::vector<std::string> names;
   for (const Collective* collective : collectives()) names.emplace_back(collective->name);
   return names;
+}
+
+// The blocks of a matrix are as long as they are, whatever the size; a matrix must fit into the buffers.
+std::string check_traffic(const Options& o, int world) {
+  if (o.traffic.matrix.empty() || o.collective->blocks == nullptr) return "";
+  if (o.min_bytes != o.max_bytes)
+    return fmt::format(
+        "-b/--minbytes {}: must be -e/--maxbytes {}, since NCCL_TESTS_ALLTOALLV_MATRIX_FILE says how long blocks are",
+        cli::size_text(o.min_bytes), cli::size_text(o.max_bytes));
+  const std::uint64_t most = o.traffic.most(o.max_bytes, world);
+  if (most <= o.max_bytes) return "";
+  return fmt::format("-e/--maxbytes {}: a rank of NCCL_TESTS_ALLTOALLV_MATRIX_FILE sends or receives {} bytes",
+                     cli::size_text(o.max_bytes), most);
 }
 
 }  // namespace
@@ -168,7 +245,7 @@ Outcome parse_options(const std::string& program, const std::vector<std::string>
   constexpr std::string_view kSuffix = "_perf";
   const bool named = program.ends_with(kSuffix);
   CommandLine line("shoal-perf: times a collective over host memory and checks its results, as nccl-tests do.",
-                   named ? program + " [OPTIONS]" : "shoal-perf COLLECTIVE [OPTIONS]", kRefusedOption);
+                   named ? program + " [OPTIONS]" : "shoal-perf [COLLECTIVE] [OPTIONS]", kRefusedOption);
   std::string collective, refused;
   if (named) {
     collective = program.substr(0, program.size() - kSuffix.size());
@@ -180,18 +257,29 @@ Outcome parse_options(const std::string& program, const std::vector<std::string>
   }
   add_shape_options(line, options);
   add_run_options(line, options);
+  add_memory_options(line, options);
   add_report_options(line, options);
+  add_comparison_options(line, options);
   add_host_refusals(line, refused);
   line.app().footer(
       "\nRanks are processes (shoal-run, torchrun, mpirun, srun) x threads x ranks per thread.\n"
-      "Exit code: 0 good, 3 a call failed, 4 timeout, 5 not available, 7 wrong results or too slow (NCCL_TESTS_MIN_BW), 255 bad "
+      "Exit code: 0 good, 1 slower than --baseline, 3 a call failed, 4 timeout, 5 not available, 7 wrong results or too slow "
+      "(NCCL_TESTS_MIN_BW), 255 bad "
       "option.\n"
       "\nExamples:\n  shoal-run -n 4 shoal-perf all_reduce -b 8 -e 64M -f 2\n  shoal-perf all_reduce -t 2 -b 1M -d bfloat16 -o "
-      "all");
+      "all\n  shoal-run -n 2 shoal-perf all_gather -b 1K -e 16M -f 4 -J now.json --plot now.svg --baseline before.json\n"
+      "  shoal-perf --plot both.svg --plot-with before.json --plot-with nccl.json\n"
+      "  shoal-run -n 4 shoal-perf --calibrate here.txt");
   const Outcome outcome = line.parse(arguments);
   if (!outcome.proceed) return outcome;
   if (!refused.empty()) return refuse(refused, kNotImplemented);
-  if (collective.empty()) return refuse(fmt::format("COLLECTIVE is missing: one of: {}", fmt::join(collective_names(), " ")));
+  if (named && !options.calibration_path.empty())
+    return refuse(fmt::format("--calibrate {}: goes with shoal-perf, not with {}", options.calibration_path, program));
+  if (collective.empty() && !choose_task(options))
+    return refuse(fmt::format("COLLECTIVE is missing: one of: {}", fmt::join(collective_names(), " ")));
+  if (!collective.empty() && !options.calibration_path.empty())
+    return refuse(fmt::format("--calibrate {}: takes no COLLECTIVE, but there is {}", options.calibration_path, collective));
+  if (options.task != Task::measure) return Outcome{};
   options.collective = find_collective(collective);
   if (options.collective == nullptr) return refuse(fmt::format("{}: there is no such collective", collective));
   if (options.types.empty()) options.types = {find_element_type("float")};
@@ -222,8 +310,12 @@ std::string check_against_machine(const Options& options, int world, int ranks_h
   if (options.collective->rooted && options.root >= world) {
     return fmt::format("-r/--root {}: there are ranks 0 to {}", options.root, world - 1);
   }
-  return "";
+  if (options.collective->power_of_two && (world & (world - 1)) != 0)
+    return fmt::format("{}: needs a power of two of ranks, there are {}", options.collective->name, world);
+  return check_traffic(options, world);
 }
+
+const char* name_of(Memory memory) { return kMemories[static_cast<std::size_t>(memory)]; }
 
 std::uint64_t available_memory() {
   std::uint64_t available = std::numeric_limits<std::uint64_t>::max();

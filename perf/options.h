@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "perf/buffer.h"
 #include "perf/collective.h"
 #include "perf/element.h"
 #include "perf/pattern.h"
@@ -14,17 +15,24 @@
 
 namespace shoal::perf {
 
-// Exit codes, nccl-tests' ones.
-constexpr int kOk = 0, kInternalError = 1, kCollectiveFailed = 3, kTimedOut = 4, kNotImplemented = 5, kInvalidUsage = 6,
-              kWrongResults = 7, kRefusedOption = 255;
+// Exit codes, nccl-tests' ones, and one that they have no word for.
+constexpr int kOk = 0, kInternalError = 1, kSlowerThanBaseline = 1, kCollectiveFailed = 3, kTimedOut = 4, kNotImplemented = 5,
+              kInvalidUsage = 6, kWrongResults = 7, kRefusedOption = 255;
 
 enum class Average { rank_0, mean, min, max };  // over the ranks' times, in the order of -a
+
+enum class Task {
+  measure,
+  calibrate,  // --calibrate
+  plot,       // --plot of earlier runs alone
+};
 
 constexpr std::uint64_t kDefaultBytes = 32 << 20;
 constexpr int kMaxRanksPerProcess = 256;
 
 struct Options {
-  const Collective* collective = nullptr;
+  Task task = Task::measure;
+  const Collective* collective = nullptr;  // null for the other tasks
   int threads = 1;
   int ranks_per_thread = 1;
   std::uint64_t min_bytes = kDefaultBytes;
@@ -54,6 +62,14 @@ struct Options {
   int unalign = 0;  // elements by which buffers are moved off their alignment
   bool per_iteration = false;
   int per_iteration_skip = 0;
+  Memory buffers = Memory::own;        // --mem, -R
+  bool fresh = false;                  // inputs are rewritten before each timed call
+  Traffic traffic;                     // of all-to-all-v; from the environment
+  std::string plot_path;               // SVG; empty: none
+  std::vector<std::string> plot_with;  // JSON files of earlier runs
+  std::string baseline_path;           // JSON of an earlier run; empty: none
+  double tolerance = 1.25;             // times the baseline's time that still pass
+  std::string calibration_path;        // empty: none
 };
 
 // Fills `options` from the arguments after the program's name. `program` is the base name the process was called by:
@@ -65,6 +81,9 @@ std::optional<std::uint64_t> next_size(const Options& options, std::uint64_t siz
 
 // What cannot work here, or "": `ranks_here` ranks of this host share `available` bytes of memory.
 std::string check_against_machine(const Options& options, int world, int ranks_here, std::uint64_t available);
+
+// A word of --mem.
+const char* name_of(Memory memory);
 
 // Memory that can be had without swapping, within the control group's limit, in bytes; the largest value if unknown.
 std::uint64_t available_memory();

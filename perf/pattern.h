@@ -61,6 +61,9 @@ class Pattern {
   // `longest`: elements of the longest buffer that will be asked for.
   Pattern(const DataSpec& spec, std::size_t longest);
 
+  std::size_t element_bytes() const { return spec_.type->bytes; }
+  std::size_t elements(std::span<const std::byte> buffer) const { return buffer.size() / element_bytes(); }
+
   // Writes what `rank` puts in at elements first, first + 1, ... The buffer's length is a multiple of the element size.
   void write_input(std::span<std::byte> buffer, int rank, std::size_t first = 0);
   // Elements that are not what `rank` put in, or not the reduction over all ranks.

@@ -90,6 +90,8 @@ std::string heading(const Options& options, int library_version, const std::vect
   if (!o.compressor.empty())
     text += fmt::format("# Compressor: {}{}{}; algbw and busbw are those of the uncompressed bytes\n#\n", o.compressor,
                         o.compressor_options.empty() ? "" : ":", o.compressor_options);
+  if (o.buffers != Memory::own || o.fresh)
+    text += fmt::format("# Buffers: {}{}\n#\n", name_of(o.buffers), o.fresh ? ", inputs rewritten before each timed call" : "");
   text += "# Using devices\n";
   for (const RankInfo& info : ranks) {
     text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [host] host memory\n", info.rank, 0, info.pid,

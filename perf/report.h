@@ -56,7 +56,8 @@ struct RankInfo {
   int rank = 0;
   int pid = 0;
   std::string host;
-  int device = 0;  // position among the ranks of its process
+  int device = 0;             // position among the ranks of its process
+  std::uint64_t machine = 0;  // equal numbers: one host
 };
 
 // A number in at most `width` characters: two decimals, or one or none where the width is short, else an exponent.

@@ -43,7 +43,9 @@ class Sweep {
       const int last = every_root ? team_.world() - 1 : first;
       for (int root = first; root <= last; ++root) {
         for (std::optional<std::uint64_t> size = options_.min_bytes; size; size = next_size(options_, *size)) {
-          if (auto failure = one_row({options_.collective, &type, reduction, root, *size, false})) return failure;
+          if (auto failure =
+                  one_row({options_.collective, &type, reduction, root, *size, false, &options_.traffic, team_.world()}))
+            return failure;
         }
       }
     }
@@ -51,7 +53,7 @@ class Sweep {
   }
 
   MaybeFailure one_row(Problem problem) {
-    const Extent extent = problem.extent(team_.world());
+    const Extent extent = problem.extent(0);
     Row row;
     row.size = extent.total * problem.type->bytes;
     row.count = extent.count;
@@ -108,8 +110,10 @@ SweepResult run_sweep(const Options& options, Team& team, const SweepSettings& s
 std::size_t buffer_bytes(const Options& options, int world) {
   std::size_t most = 0;
   for (const ElementType* type : options.types) {
-    const Extent extent = options.collective->extent(options.max_bytes, type->bytes, world);
-    most = std::max(most, (std::max(extent.send, extent.receive) + static_cast<std::size_t>(options.unalign)) * type->bytes);
+    // In place, blocks lie among as many elements as the size column counts.
+    const Place place = {.rank = 0, .world = world, .root = 0, .traffic = &options.traffic};
+    const std::size_t elements = options.collective->extent(options.max_bytes, type->bytes, place).total;
+    most = std::max(most, (elements + static_cast<std::size_t>(options.unalign)) * type->bytes);
   }
   return most;
 }

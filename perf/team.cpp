@@ -7,30 +7,43 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+
+#include "perf/group.h"
 
 namespace shoal::perf {
 namespace {
 
 constexpr int kTimeoutResult = 8;  // ncclTimeout, which headers before 2.30 do not name
 
-// All ranks of a thread start together or, if there is one, without a group.
-template <typename Body>
-ncclResult_t in_group(bool needed, Body body) {
-  if (!needed) return body();
-  ncclResult_t result = ncclGroupStart();
-  if (result != ncclSuccess) return result;
-  result = body();
-  const ncclResult_t end = ncclGroupEnd();
-  return result != ncclSuccess ? result : end;
-}
-
 // How a rank introduces itself: bytes that add up, as all others leave its place zero.
 struct Card {
   std::array<char, 64> host = {};
   std::int32_t pid = 0;
   std::int32_t device = 0;
+  std::uint64_t machine = 0;
 };
+
+// Equal where the library takes ranks for ones of the same host: the same kernel, network namespace and NCCL_HOSTID.
+std::uint64_t machine_number() {
+  std::array<char, 64> boot = {}, network = {};
+  if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    static_cast<void>(std::fread(boot.data(), 1, boot.size() - 1, file));
+    std::fclose(file);
+  }
+  static_cast<void>(::readlink("/proc/self/ns/net", network.data(), network.size() - 1));
+  std::string text = host_name() + boot.data() + network.data();
+  for (const char* name : {"SHOAL_HOSTID", "NCCL_HOSTID"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
+      text += value;
+      break;
+    }
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a: the same on all ranks, whatever built them
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
 
 }  // namespace
 
@@ -99,20 +112,52 @@ MaybeFailure Team::make_streams() {
   return std::nullopt;
 }
 
-MaybeFailure Team::allocate(std::size_t bytes) {
+MaybeFailure Team::allocate(std::size_t bytes, Memory memory) {
   for (Member& member : members_) {
-    member.send = Buffer::allocate(bytes);
-    member.receive = Buffer::allocate(bytes);
+    member.send = Buffer::allocate(bytes, memory);
+    member.receive = Buffer::allocate(bytes, memory);
     if (!member.send.is_valid() || !member.receive.is_valid()) {
       return Failure{kInternalError, fmt::format("{} pid {}: rank {}: no memory for two buffers of {} bytes", host_name(),
                                                  ::getpid(), member.rank, bytes)};
     }
   }
-  return std::nullopt;
+  return announce(memory);
+}
+
+MaybeFailure Team::announce(Memory memory) {
+  if (memory == Memory::registered) {
+    return grouped("ncclCommRegister", [](Member& member, std::size_t) {
+      for (const Buffer* buffer : {&member.send, &member.receive}) {
+        void* handle = nullptr;
+        const std::span<std::byte> all = buffer->whole();
+        if (const auto result = ncclCommRegister(member.comm, all.data(), all.size(), &handle); result != ncclSuccess)
+          return result;
+        member.handles.push_back(handle);
+      }
+      return ncclSuccess;
+    });
+  }
+  if (memory != Memory::window) return std::nullopt;
+  for (Member& member : members_) member.windows.resize(2);
+  return grouped("ncclCommWindowRegister", [](Member& member, std::size_t) {
+    const std::span<std::byte> send = member.send.whole(), receive = member.receive.whole();
+    const auto result =
+        ncclCommWindowRegister(member.comm, send.data(), send.size(), &member.windows[0], NCCL_WIN_COLL_SYMMETRIC);
+    if (result != ncclSuccess) return result;
+    return ncclCommWindowRegister(member.comm, receive.data(), receive.size(), &member.windows[1], NCCL_WIN_COLL_SYMMETRIC);
+  });
+}
+
+void Team::forget(Member& member) {
+  for (void* handle : member.handles) ncclCommDeregister(member.comm, handle);
+  for (ncclWindow_t window : member.windows) ncclCommWindowDeregister(member.comm, window);
+  member.handles.clear();
+  member.windows.clear();
 }
 
 MaybeFailure Team::leave() {
   for (Member& member : members_) {
+    forget(member);
     if (member.stream != nullptr) shoalStreamDestroy(member.stream);
     member.stream = nullptr;
   }
@@ -132,17 +177,20 @@ void Team::abort() {
 }
 
 MaybeFailure Team::launch(const Collective& collective, std::span<const Call> calls, int repeats) {
-  const ncclResult_t result = in_group(calls.size() > 1 || repeats > 1, [&] {
-    for (int i = 0; i < repeats; ++i) {
-      for (const Call& call : calls) {
-        if (const ncclResult_t one = collective.launch(call); one != ncclSuccess) return one;
+  const int rounds = collective.rounds(world_);
+  for (int round = 0; round < rounds; ++round) {
+    const ncclResult_t result = in_group(calls.size() > 1 || repeats > 1, [&] {
+      for (int i = 0; i < repeats; ++i) {
+        for (const Call& call : calls) {
+          if (const ncclResult_t one = collective.launch(call, round); one != ncclSuccess) return one;
+        }
       }
-    }
-    return ncclSuccess;
-  });
-  if (result == ncclSuccess) [[likely]]
-    return std::nullopt;
-  return make_failure(result, collective.call, rank_names());
+      return ncclSuccess;
+    });
+    if (result != ncclSuccess) [[unlikely]]
+      return make_failure(result, collective.call, rank_names());
+  }
+  return std::nullopt;
 }
 
 MaybeFailure Team::synchronize() {
@@ -182,6 +230,7 @@ MaybeFailure Team::introduce(std::vector<RankInfo>& all, int first_of_process) {
     std::memcpy(card.host.data(), host.data(), std::min(host.size(), card.host.size() - 1));
     card.pid = ::getpid();
     card.device = members_[i].rank - first_of_process;
+    card.machine = machine_number();
   }
   const MaybeFailure failure = grouped("ncclAllReduce (of names)", [&](Member& member, std::size_t i) {
     return ncclAllReduce(cards[i].data(), cards[i].data(), world * sizeof(Card), ncclUint8, ncclSum, member.comm, nullptr);
@@ -189,7 +238,7 @@ MaybeFailure Team::introduce(std::vector<RankInfo>& all, int first_of_process) {
   if (failure) return failure;
   for (std::size_t rank = 0; rank < world; ++rank) {
     const Card& card = cards.front()[rank];
-    all.push_back({static_cast<int>(rank), card.pid, card.host.data(), card.device});
+    all.push_back({static_cast<int>(rank), card.pid, card.host.data(), card.device, card.machine});
   }
   return std::nullopt;
 }

@@ -35,6 +35,8 @@ struct Member {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;  // null: calls return when they are done
   Buffer send, receive;
+  std::vector<void*> handles;         // of ncclCommRegister
+  std::vector<ncclWindow_t> windows;  // of ncclCommWindowRegister
 };
 
 class Team {
@@ -53,13 +55,14 @@ class Team {
   // Joins the ranks of all `teams`, one group.
   static MaybeFailure join(std::span<Team> teams, const ncclUniqueId& id);
   MaybeFailure make_streams();
-  MaybeFailure allocate(std::size_t bytes);
+  // Two buffers a member, which its communicator hears of if `memory` says so.
+  MaybeFailure allocate(std::size_t bytes, Memory memory);
   // Orderly end: all ranks call it.
   MaybeFailure leave();
   // After a failure: makes calls of all other ranks return.
   void abort();
 
-  // One call a member, `repeats` times, in one group where there is more than one.
+  // One call a member, `repeats` times, in one group where there is more than one (a collective of several rounds: a group each).
   MaybeFailure launch(const Collective& collective, std::span<const Call> calls, int repeats);
   MaybeFailure synchronize();
   MaybeFailure barrier();
@@ -74,6 +77,8 @@ class Team {
   template <typename Function>
   MaybeFailure grouped(const char* call, Function each);
   std::string rank_names() const;
+  MaybeFailure announce(Memory memory);
+  void forget(Member& member);
 
   int world_;
   std::vector<Member> members_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What links cost: one message through a ring within one thread (instructions alone), and a round trip of a message between two
-// threads over every transport. The second needs two idle cores to mean anything.
+// What links cost: one message through a ring within one thread (instructions alone), and between two threads over every
+// transport a round trip of a message and a stream of messages one way, which fills the link's credits. The last two need two
+// idle cores to mean anything. Payloads are written by the sender and read by the receiver, as a collective does.
 #include <benchmark/benchmark.h>
 #include <sys/socket.h>
 
@@ -65,15 +66,19 @@ struct Side {
     link->commit({1});
   }
   bool receive() {
-    if (link->front() == nullptr) {
+    const link::Message* message = link->front();
+    if (message == nullptr) {
       link->progress();
       return false;
     }
+    std::memcpy(taken.data(), message->payload.data(), message->payload.size());
+    benchmark::ClobberMemory();
     link->release();
     return true;
   }
 
   Result<link::DoorbellPage> page = link::DoorbellPage::create();
+  std::vector<std::byte> taken = std::vector<std::byte>(64 << 10);
   link::Endpoint endpoint;
   std::unique_ptr<link::Connection> connection;
   std::unique_ptr<link::Link> link;
@@ -95,17 +100,26 @@ std::array<link::Descriptor, 2> streams(link::Carrier carrier) {
   }
 }
 
+// Two ends that are connected.
+struct Pair {
+  explicit Pair(link::Transport& transport) : Pair(transport, streams(transport.carrier())) {}
+  Pair(link::Transport& transport, std::array<link::Descriptor, 2> ends)
+      : here(transport, 0, std::move(ends[0])), there(transport, 1, std::move(ends[1])) {
+    while (good && (!here.link || !there.link)) good = (here.link || here.connect()) && (there.link || there.connect());
+  }
+  Side here, there;
+  bool good = true;
+};
+
 void round_trip(benchmark::State& state, link::Transport& transport) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
-  auto [connecting, accepting] = streams(transport.carrier());
-  Side here(transport, 0, std::move(connecting));
-  Side there(transport, 1, std::move(accepting));
-  while (!here.link || !there.link)
-    if (!(here.link || here.connect()) || !(there.link || there.connect())) return state.SkipWithError("no link");
+  Pair pair(transport);
+  if (!pair.good) return state.SkipWithError("no link");
+  auto& [here, there, good] = pair;
   std::atomic<bool> stop{false};
-  std::thread echo([&] {
+  std::thread echo([&stop, &far = there, bytes] {
     while (!stop.load(std::memory_order_relaxed))
-      if (there.receive()) there.send(bytes);
+      if (far.receive()) far.send(bytes);
   });
   for (auto _ : state) {
     here.send(bytes);
@@ -117,17 +131,40 @@ void round_trip(benchmark::State& state, link::Transport& transport) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * 2 * bytes));
 }
 
+// One way: an iteration is one message that the link took.
+void one_way(benchmark::State& state, link::Transport& transport) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  Pair pair(transport);
+  if (!pair.good) return state.SkipWithError("no link");
+  std::atomic<bool> stop{false};
+  std::thread taker([&stop, &there = pair.there] {
+    while (!stop.load(std::memory_order_relaxed)) there.receive();
+  });
+  for (auto _ : state) pair.here.send(bytes);
+  stop = true;
+  taker.join();
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
+}
+
 }  // namespace
 }  // namespace shoal
 
 int main(int argc, char** argv) {
-  for (shoal::link::Transport* transport : shoal::transports::transports())
-    benchmark::RegisterBenchmark(("round_trip/" + std::string(transport->name())).c_str(),
+  for (shoal::link::Transport* transport : shoal::transports::transports()) {
+    const std::string name(transport->name());
+    benchmark::RegisterBenchmark(("round_trip/" + name).c_str(),
                                  [transport](benchmark::State& state) { shoal::round_trip(state, *transport); })
         ->Arg(8)
         ->Arg(4096)
         ->Arg(65536)
         ->UseRealTime();
+    benchmark::RegisterBenchmark(("one_way/" + name).c_str(),
+                                 [transport](benchmark::State& state) { shoal::one_way(state, *transport); })
+        ->Arg(8)
+        ->Arg(4096)
+        ->Arg(65536)
+        ->UseRealTime();
+  }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

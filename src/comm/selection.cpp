@@ -27,13 +27,44 @@ constexpr std::int32_t kMostPriced = 16;
 constexpr double kCrowdedOverhead_s = 1e-6;
 // More than any plan uses up.
 constexpr std::int32_t kUnlimitedCredits = 64;
-// Between hosts nothing is known but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
+// Between hosts nothing is stated but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
 constexpr double kNetwork_Bps = 1.25e9;
 
 link::Capabilities capabilities_of(std::string_view transport) {
   for (const link::Transport* each : transports::transports())
     if (each->name() == transport) return each->capabilities();
   return {};
+}
+
+// The three numbers of a wire, where they were measured.
+void replace(link::Capabilities& stated, const Calibration::Wire& measured) {
+  if (measured.latency_s > 0) stated.latency_s = measured.latency_s;
+  if (measured.overhead_s > 0) stated.overhead_s = measured.overhead_s;
+  if (measured.bandwidth_Bps > 0) stated.bandwidth_Bps = measured.bandwidth_Bps;
+}
+
+// What the model is made of: as the transports state it, or as it was measured.
+struct Figures {
+  link::Capabilities near, far;
+  double copy_Bps = 0, reduce_Bps = 0;
+};
+
+Figures figures_of(const Settings& settings, std::string_view near_transport) {
+  Figures figures{.near = capabilities_of(near_transport), .far = capabilities_of("tcp")};
+  figures.far.bandwidth_Bps = kNetwork_Bps;
+  if (!settings.calibration) {
+    figures.copy_Bps = figures.reduce_Bps = figures.near.bandwidth_Bps;
+    return figures;
+  }
+  const Calibration& measured = *settings.calibration;
+  if (measured.within_transport == near_transport) replace(figures.near, measured.within);
+  replace(figures.far, measured.between);
+  // Through memory that both ends map a message is as fast as it is copied; a stream over a socket says less of copies.
+  const double stated = figures.near.bandwidth_Bps;
+  figures.copy_Bps = measured.copy_Bps > 0 ? measured.copy_Bps : stated;
+  if (near_transport == "shm") figures.copy_Bps = std::min(figures.copy_Bps, stated);
+  figures.reduce_Bps = measured.reduce_Bps > 0 ? measured.reduce_Bps : stated;
+  return figures;
 }
 
 // The length that all ranks know. Of all-to-all-v each knows its own blocks only, so the choice must not look at them.
@@ -76,7 +107,7 @@ void slow_down(plan::Cluster& cluster, const Shim& shim) {
   cluster.cores_per_host *= hosts;
   cluster.within.latency_s = (hosts > 1 ? cluster.nics.latency_s : cluster.within.latency_s) +
                              std::chrono::duration<double>(shim.latency + shim.jitter / 2).count();
-  cluster.within.bandwidth_Bps = std::min(hosts > 1 ? kNetwork_Bps : cluster.within.bandwidth_Bps, shim.bandwidth_Bps);
+  cluster.within.bandwidth_Bps = std::min(hosts > 1 ? cluster.nics.out_Bps : cluster.within.bandwidth_Bps, shim.bandwidth_Bps);
   cluster.credits = kUnlimitedCredits;
 }
 
@@ -85,7 +116,7 @@ void slow_down(plan::Cluster& cluster, const Shim& shim) {
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
   const std::int32_t per_host = situation.group > 0 ? situation.group : std::max(1, situation.world.value / situation.hosts);
   const bool tcp_within = settings.shm_disable && !situation.mappable;
-  const link::Capabilities near = capabilities_of(tcp_within ? "tcp" : "shm"), far = capabilities_of("tcp");
+  const auto [near, far, copy_Bps, reduce_Bps] = figures_of(settings, tcp_within ? "tcp" : "shm");
   plan::Cluster cluster;
   cluster.name = "this job";
   cluster.ranks_per_host = per_host;
@@ -93,7 +124,8 @@ plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
   cluster.credits = settings.credits;
   cluster.overhead_s = (situation.hosts > 1 ? far : near).overhead_s + (situation.crowded ? kCrowdedOverhead_s : 0);
   // A message is copied into memory that both ends map, and read or reduced out of it.
-  cluster.copy_Bps = cluster.reduce_Bps = near.bandwidth_Bps;
+  cluster.copy_Bps = copy_Bps;
+  cluster.reduce_Bps = reduce_Bps;
   cluster.cores_per_host = situation.crowded ? settings.processors : 0;
   cluster.within = {.through = plan::Within::pairs,
                     .latency_s = near.latency_s,
@@ -103,8 +135,8 @@ plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
     cluster.nics = {.per_host = 1,
                     .of_local = {},
                     .latency_s = far.latency_s,
-                    .out_Bps = kNetwork_Bps,
-                    .in_Bps = kNetwork_Bps,
+                    .out_Bps = far.bandwidth_Bps,
+                    .in_Bps = far.bandwidth_Bps,
                     .credit_s = far.latency_s};
   if (settings.shim) slow_down(cluster, *settings.shim);
   return cluster;
@@ -289,6 +321,7 @@ std::string Tuner::explain(const engine::Call& call) const {
                   situation_.crowded ? ", more ranks than processors" : "", representative(call, settings_).value);
   if (priced_.world != situation_.world)
     text += fmt::format("times are of {} ranks on {} hosts, which stand for all\n", priced_.world.value, priced_.hosts);
+  if (settings_.calibration) text += fmt::format("by SHOAL_CALIBRATION: {}\n", text_of(*settings_.calibration, ' '));
   text +=
       fmt::format("{:<26} {:>12} {:>7} {:>12} {:>12} {:>9}\n", "algorithm", "time us", "rounds", "sent B", "memory B", "slice B");
   for (const Candidate& each : all) {

@@ -31,7 +31,7 @@ struct Candidate {
   std::uint64_t rounds = 0;
 };
 
-// What the cost model takes the ranks' hosts and their network for: the transports' own numbers.
+// What the cost model takes the ranks' hosts and their network for: the calibration's numbers, else the transports' own.
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings);
 
 // One rank's; remembers its choices. One thread at a time.

@@ -24,6 +24,19 @@ Status set_shim(Settings& settings, std::string_view text) {
   return shim.status();
 }
 
+Status set_calibration(Settings& settings, const std::string& path) {
+  if (path.empty()) return {};
+  const Result<Calibration> loaded = load_calibration(path);
+  if (!loaded.is_ok()) return fail(loaded.status().code(), "SHOAL_CALIBRATION='{}': {}", path, loaded.status().text());
+  settings.calibration = *loaded;
+  return {};
+}
+
+// As it travels: without it, nothing.
+std::string calibration_text(const Settings& settings) {
+  return settings.calibration ? text_of(*settings.calibration, ',') : std::string();
+}
+
 }  // namespace
 
 bool operator==(const Settings& a, const Settings& b) { return encode(a) == encode(b); }
@@ -38,6 +51,7 @@ Result<Settings> make_settings(const Environment& environment) {
   settings.shm_disable = environment.shm_disable;
   settings.loopback_disable = environment.loopback_disable;
   if (Status good = set_shim(settings, environment.shim); !good.is_ok()) return good;
+  if (Status good = set_calibration(settings, environment.calibration); !good.is_ok()) return good;
   settings.numerics = *engine::numerics_from(environment.numerics);
   if (!environment.algo.empty()) settings.algorithm_text = environment.algo_variable + "=" + environment.algo;
   Result<AlgorithmFilter> filter = AlgorithmFilter::parse(environment.algo_variable, environment.algo);
@@ -52,11 +66,10 @@ Result<Settings> make_settings(const Environment& environment) {
 std::string encode(const Settings& settings) {
   return fmt::format(
       "slice={} slice_is_given={} in_flight={} credits={} processors={} window={} shm_disable={} loopback_disable={} shim={} "
-      "numerics={} "
-      "algorithms={}",
+      "calibration={} numerics={} algorithms={}",
       settings.tuning.slice.value, int{settings.slice_is_given}, settings.tuning.in_flight, settings.credits, settings.processors,
       settings.window.value, int{settings.shm_disable}, int{settings.loopback_disable}, settings.shim_text,
-      engine::name_of(settings.numerics), settings.algorithm_text);
+      calibration_text(settings), engine::name_of(settings.numerics), settings.algorithm_text);
 }
 
 Result<Settings> decode_settings(const std::string& text) {
@@ -75,6 +88,11 @@ Result<Settings> decode_settings(const std::string& text) {
               parse(field("processors"), 0, 1 << 20, processors) && parse(field("window"), 1 << 16, 1 << 30, window) &&
               parse(field("shm_disable"), 0, 1, shm) && parse(field("loopback_disable"), 0, 1, loopback);
   good = good && set_shim(settings, field("shim")).is_ok();
+  if (const std::string_view calibration = field("calibration"); good && !calibration.empty()) {
+    const Result<Calibration> parsed = parse_calibration(calibration, ',');
+    good = parsed.is_ok();
+    if (good) settings.calibration = *parsed;
+  }
   const std::optional<engine::Numerics> numerics = engine::numerics_from(field("numerics"));
   good = good && numerics.has_value() && rest.starts_with("algorithms=");
   if (good) {

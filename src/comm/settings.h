@@ -7,6 +7,7 @@
 #include <string>
 
 #include "comm/algorithm_filter.h"
+#include "comm/calibration.h"
 #include "core/environment.h"
 #include "core/shim.h"
 #include "core/status.h"
@@ -21,16 +22,17 @@ struct Settings {
   int processors = 1;           // that rank 0 may run on: more ranks than this have to share
   bool shm_disable = false;
   bool loopback_disable = false;
-  std::optional<Shim> shim;    // what slows the links
-  std::string shim_text;       // what it was made of; empty: none
-  Bytes window{4 << 20};       // memory that each rank shows to the others of its host
-  AlgorithmFilter algorithms;  // which may be chosen
+  std::optional<Shim> shim;                // what slows the links
+  std::string shim_text;                   // what it was made of; empty: none
+  std::optional<Calibration> calibration;  // what plans are priced with beside the transports' own numbers
+  Bytes window{4 << 20};                   // memory that each rank shows to the others of its host
+  AlgorithmFilter algorithms;              // which may be chosen
   engine::Numerics numerics = engine::Numerics::fast;
   std::string algorithm_text;  // what the filter was made of: variable=text
   friend bool operator==(const Settings&, const Settings&);
 };
 
-// What this process would choose. invalid_argument for an algorithm that does not exist.
+// What this process would choose. invalid_argument for an algorithm that does not exist; the calibration's errors.
 Result<Settings> make_settings(const Environment& environment);
 
 std::string encode(const Settings& settings);

@@ -190,6 +190,7 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   read_shim(reader, e);
   read_algorithm(reader, e);
+  reader.text("SHOAL_CALIBRATION", e.calibration);
   constexpr std::string_view kNumerics[] = {"fast", "ordered", "exact"};
   reader.word("SHOAL_NUMERICS", kNumerics, "fast, ordered or exact", e.numerics);
   reader.number("SHOAL_TIMEOUT_MS", 0, 1, 1'000'000'000'000, "no limit", e.timeout_ms);

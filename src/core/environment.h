@@ -47,6 +47,9 @@ struct Environment {
   // the table of algorithms, or NCCL's. One name forces it.
   std::string algo = "";
   std::string algo_variable = "";  // which of the two was set
+  // SHOAL_CALIBRATION: file with what links and processors were measured to do, which the tuner then believes (calibration.h);
+  // empty: none
+  std::string calibration = "";
   // SHOAL_NUMERICS: fast, ordered (same bits for any count, transport and algorithm at a given world) or exact (for any world
   // too): the mode in which communicators start
   std::string numerics = "fast";

@@ -49,6 +49,7 @@ TEST_CASE("environment: nothing set gives the defaults") {
   CHECK_FALSE(e.shm_disable);
   CHECK_FALSE(e.loopback_disable);
   CHECK(e.shim.empty());
+  CHECK(e.calibration.empty());
   CHECK(e.algo.empty());
   CHECK(e.timeout_ms == 1'800'000);
   CHECK(e.slice_bytes == 0);
@@ -73,6 +74,7 @@ TEST_CASE("environment: every variable lands in its member") {
                               {"NCCL_SHM_DISABLE", "1"},
                               {"SHOAL_LOOPBACK_DISABLE", "0x1"},
                               {"SHOAL_SHIM", "latency=1ms,bandwidth=1Gbit"},
+                              {"SHOAL_CALIBRATION", "/tmp/here.txt"},
                               {"SHOAL_ALGO", "Recursive_Doubling"},
                               {"SHOAL_TIMEOUT_MS", "0"},
                               {"SHOAL_SLICE_BYTES", "64K"},
@@ -94,6 +96,7 @@ TEST_CASE("environment: every variable lands in its member") {
   CHECK(e.shm_disable);
   CHECK(e.loopback_disable);
   CHECK(e.shim == "latency=1ms,bandwidth=1Gbit");
+  CHECK(e.calibration == "/tmp/here.txt");
   CHECK(e.algo == "Recursive_Doubling");
   CHECK(e.timeout_ms == 0);
   CHECK(e.slice_bytes == 65536);

@@ -121,6 +121,19 @@ TEST_CASE("nonsense is refused in one line that names option and value") {
                                                             {{"-J", "out.txt"}, "-J/--output_file out.txt: "},
                                                             {{"-y", "1", "--stream"}, "-y/--stream_null 1: "},
                                                             {{"-I", "1", "-n", "5", "-K", "5"}, "-K/--per_iter_skip 5: "},
+                                                            {{"--mem", "shared"}, "--mem shared: "},
+                                                            {{"-R", "3"}, "-R/--local_register 3: "},
+                                                            {{"-R", "1", "--mem", "mapped"}, "-R/--local_register 1: "},
+                                                            {{"--plot", "p.png"}, "--plot p.png: "},
+                                                            {{"--plot-with", "r.txt"}, "--plot-with r.txt: "},
+                                                            {{"--plot-with", "r.json"}, "--plot-with r.json: needs a --plot"},
+                                                            {{"--baseline", "b.txt"}, "--baseline b.txt: "},
+                                                            {{"--tolerance", "0.9", "--baseline", "b.json"}, "--tolerance 0.9: "},
+                                                            {{"--tolerance", "x"}, "--tolerance x: "},
+                                                            {{"--tolerance", "2"}, "--tolerance 2: needs a --baseline"},
+                                                            {{"--calibrate", ""}, "--calibrate '': "},
+                                                            {{"--calibrate", "c.txt"}, "--calibrate c.txt: "},
+                                                            {{"--fresh", "-z", "1"}, "-z/--blocking 1: "},
                                                             {{"--nosuch"}, "--nosuch: "},
                                                             {{"-q"}, "-q: "},
                                                             {{"-n"}, "--iters: "}};
@@ -137,7 +150,7 @@ TEST_CASE("nonsense is refused in one line that names option and value") {
 }
 
 TEST_CASE("options of GPUs are refused with a reason, but for the value that switches them off") {
-  for (const std::string option : {"-G", "-D", "-V", "-x", "-R"}) {
+  for (const std::string option : {"-G", "-D", "-V", "-x"}) {
     CAPTURE(option);
     Options options;
     CHECK(parse_options("all_reduce_perf", {option, "0"}, options).proceed);
@@ -156,6 +169,35 @@ TEST_CASE("a size above the memory of the host is refused with what there is") {
   CHECK(check_against_machine(upper, 8, 8, 15 * gib).find("-e/--maxbytes 1G: ") == 0);
   CHECK(check_against_machine(upper, 8, 8, 16 * gib).empty());
   CHECK(available_memory() > 0);
+}
+
+TEST_CASE("buffers, pictures and baselines") {
+  CHECK(parsed({}).buffers == Memory::own);
+  CHECK(parsed({"--mem", "mapped"}).buffers == Memory::mapped);
+  CHECK(parsed({"-R", "1"}).buffers == Memory::registered);
+  CHECK(parsed({"-R", "2"}).buffers == Memory::window);
+  const Options o = parsed({"--fresh", "--plot", "p.svg", "--plot-with", "a.json", "--plot-with=b.json", "--baseline", "c.json",
+                            "--tolerance", "1.5"});
+  CHECK(o.fresh);
+  CHECK(o.plot_path == "p.svg");
+  CHECK(o.plot_with == Words{"a.json", "b.json"});
+  CHECK(o.baseline_path == "c.json");
+  CHECK(o.tolerance == 1.5);
+}
+
+TEST_CASE("without a collective: a calibration, or a picture of earlier runs; else one is missing") {
+  CHECK(parsed({"--calibrate", "here.txt"}, "shoal-perf").task == Task::calibrate);
+  CHECK(parsed({"--plot", "p.svg", "--plot-with", "a.json"}, "shoal-perf").task == Task::plot);
+  CHECK(parsed({"broadcast", "--plot", "p.svg", "--plot-with", "a.json"}, "shoal-perf").task == Task::measure);
+  const auto refused = [](const Words& arguments) {
+    Options options;
+    const auto outcome = parse_options("shoal-perf", arguments, options);
+    CHECK_FALSE(outcome.proceed);
+    return outcome.text;
+  };
+  CHECK(refused({"--plot", "p.svg"}).find("COLLECTIVE is missing: one of: all_reduce all_gather ") == 0);
+  CHECK(refused({"reduce", "--calibrate", "x"}) == "--calibrate x: takes no COLLECTIVE, but there is reduce");
+  CHECK(refused({"scan"}).find("COLLECTIVE scan: is none of: ") == 0);
 }
 
 TEST_CASE("a compressor is checked before ranks meet, and goes with float sums and averages of all_reduce alone") {

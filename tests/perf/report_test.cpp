@@ -58,16 +58,6 @@ TEST_CASE("bandwidth columns: 4 ranks, 1 MiB, 100 us") {
   CHECK(make_measurement(8, 0.0, 1.0).algorithm_gbs == 0);  // a clock too coarse is not infinite bandwidth
 }
 
-TEST_CASE("all-reduce: the whole array is its size, and one rank moves nothing") {
-  const Collective& all_reduce = *find_collective("all_reduce");
-  const Extent extent = all_reduce.extent(1001, 4, 7);
-  CHECK((extent.count == 250 && extent.send == 250 && extent.receive == 250 && extent.total == 250));
-  CHECK(all_reduce.bus_factor(1) == 0);
-  CHECK(all_reduce.bus_factor(2) == 1);
-  CHECK(all_reduce.bus_factor(8) == 1.75);
-  CHECK(find_collective("nosuch") == nullptr);
-}
-
 TEST_CASE("a row has nccl-tests' thirteen fields at its places") {
   const std::string text = row_text(sample_row(), standard());
   CHECK(

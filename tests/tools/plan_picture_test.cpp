@@ -3,16 +3,18 @@
 #include "tools/plan/picture.h"
 
 #include <catch2/catch.hpp>
-#include <set>
 
+#include "tools/drawing/chart.h"
+#include "tools/drawing/svg.h"
 #include "tools/plan/arguments.h"
-#include "tools/plan/chart.h"
-#include "tools/plan/svg.h"
+#include "tools/well_formed.h"
 
 using namespace shoal;
+using namespace shoal::drawing;
 using namespace shoal::plan_tool;
 using plan::Collective;
 using plan::Op;
+using shoal::testing::fault_in;
 
 namespace {
 
@@ -22,56 +24,6 @@ std::vector<plan::Plan> plans(Collective collective, std::string_view name, std:
   auto built = plans_of(*algorithm, {.world = {world}, .root = {root}});
   REQUIRE(built.is_ok());
   return built.take();
-}
-
-// Whether `text` is XML as far as pictures use it: tags that close in order, attributes in quotes and once a tag, no stray < or
-// &.
-// "", or what is wrong.
-std::string fault_in(const std::string& text) {
-  std::vector<std::string> open;
-  std::size_t roots = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '&') {
-      const std::size_t end = text.find(';', at);
-      const std::string entity = text.substr(at, end == std::string::npos ? 8 : end - at + 1);
-      if (entity != "&amp;" && entity != "&lt;" && entity != "&gt;" && entity != "&quot;") return "entity " + entity;
-    }
-    if (text[at] != '<') {
-      ++at;
-      continue;
-    }
-    if (text.compare(at, 4, "<!--") == 0) {
-      at = text.find("-->", at);
-      if (at == std::string::npos) return "a comment without an end";
-      at += 3;
-      continue;
-    }
-    const std::size_t end = text.find('>', at);
-    if (end == std::string::npos) return "a tag without an end";
-    std::string tag = text.substr(at + 1, end - at - 1);
-    at = end + 1;
-    if (tag.find('<') != std::string::npos) return "< in tag " + tag;
-    if (tag[0] == '/') {
-      if (open.empty() || open.back() != tag.substr(1)) return "unexpected <" + tag + ">";
-      open.pop_back();
-      continue;
-    }
-    const bool is_empty = tag.back() == '/';
-    if (is_empty) tag.pop_back();
-    const std::string name = tag.substr(0, tag.find(' '));
-    if (open.empty()) ++roots;
-    std::set<std::string> names;
-    for (std::size_t a = tag.find_first_not_of(' ', name.size()); a < tag.size(); a = tag.find_first_not_of(' ', a)) {
-      const std::size_t equals = tag.find("=\"", a);
-      const std::size_t quote = equals == std::string::npos ? equals : tag.find('"', equals + 2);
-      if (quote == std::string::npos) return "attribute in <" + tag + ">";
-      if (!names.insert(tag.substr(a, equals - a)).second) return "attribute twice in <" + tag + ">";
-      a = quote + 1;
-    }
-    if (!is_empty) open.push_back(name);
-  }
-  if (!open.empty()) return open.back() + " is not closed";
-  return roots == 1 ? "" : "not one root";
 }
 
 std::size_t times(const std::string& text, const std::string& part) {
@@ -159,6 +111,30 @@ TEST_CASE("chart: lines, one dot for each x, and well-formed text") {
   for (const char* name : {">rises<", ">falls<", ">stops<", "a &lt; b"}) CHECK(times(svg, name) >= 1);
   chart.lines.clear();
   CHECK(fault_in(draw(chart)) == "");
+}
+
+TEST_CASE("chart: the highest line wins where that is asked for, and charts stand below each other") {
+  Chart low{.title = "time",
+            .subtitle = "",
+            .x_title = "bytes",
+            .x_text = [](double x) { return fmt::format("{}", x); },
+            .y_text = [](double y) { return fmt::format("{}", y); },
+            .x_marks = {1, 2},
+            .lines = {{"above", {{1, 10}, {2, 20}}}, {"below", {{1, 1}, {2, 2}}}}};
+  Chart high = low;
+  high.highest_wins = true;
+  const auto winner = [](const Chart& chart) {
+    const std::string svg = draw(chart);
+    const std::size_t bold = svg.find("font-weight=\"bold\">", svg.find("bytes"));
+    return svg.substr(bold, svg.find('<', bold) - bold);
+  };
+  CHECK(winner(low).find(">below") != std::string::npos);
+  CHECK(winner(high).find(">above") != std::string::npos);
+  const std::vector<Chart> both = {low, high};
+  const std::string svg = draw(both);
+  CHECK(fault_in(svg) == "");
+  CHECK(times(svg, "<circle") == 4);
+  CHECK(times(svg, "<title>time</title>") == 1);
 }
 
 TEST_CASE("the checker of these tests sees what is not well-formed") {

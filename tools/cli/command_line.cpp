@@ -48,6 +48,20 @@ void CommandLine::value(const std::string& names, const std::string& help, const
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void CommandLine::list(const std::string& names, const std::string& help, const std::string& type_name,
+                       std::function<std::string(const std::string&)> accept) {
+  app_.add_option_function<std::vector<std::string>>(
+          names,
+          [names, accept = std::move(accept)](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts)
+              if (const std::string why = accept(text); !why.empty()) throw CLI::ValidationError(refusal(names, text, why));
+          },
+          help)
+      ->type_name(type_name)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void CommandLine::boolean(const std::string& names, bool& target, const std::string& help) {
   value(names, help, "0|1", [&target](const std::string& text) {
     const auto parsed = parse_integer(text, 0, 1);

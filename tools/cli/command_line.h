@@ -48,6 +48,10 @@ class CommandLine {
   CLI::App& app() { return app_; }
   bool given(const std::string& name) const { return app_.count(name) > 0; }
 
+  // As value, but a repeated option counts each time, in order.
+  void list(const std::string& names, const std::string& help, const std::string& type_name,
+            std::function<std::string(const std::string&)> accept);
+
   Outcome parse(const std::vector<std::string>& arguments);
 
  private:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tools/plan/chart.h"
+#include "tools/drawing/chart.h"
 #include "tools/plan/course.h"
 #include "tools/plan/prediction.h"
 #include "tools/plan/units.h"
@@ -11,6 +11,7 @@
 namespace shoal::plan_tool {
 namespace {
 
+using namespace drawing;
 using nlohmann::ordered_json;
 using namespace plan;
 

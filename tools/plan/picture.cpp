@@ -7,10 +7,11 @@
 #include <map>
 #include <set>
 
-#include "tools/plan/svg.h"
+#include "tools/drawing/svg.h"
 
 namespace shoal::plan_tool {
 
+using namespace drawing;
 using namespace plan;
 
 namespace {

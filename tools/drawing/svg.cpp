@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/plan/svg.h"
+#include "tools/drawing/svg.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-namespace shoal::plan_tool {
+namespace shoal::drawing {
 namespace {
 
 std::string number(double value) { return fmt::format("{:.7g}", std::round(value * 10) / 10); }
@@ -74,4 +74,4 @@ std::string Svg::document(double width, double height, std::string_view title) c
       number(width), number(height), escaped(title), number(width - 1), number(height - 1), kPaper, kRule, body_);
 }
 
-}  // namespace shoal::plan_tool
+}  // namespace shoal::drawing

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace shoal::plan_tool {
+namespace shoal::drawing {
 
 struct Line {
   std::string name;
@@ -19,9 +20,12 @@ struct Chart {
   std::function<std::string(double)> x_text, y_text;  // of marks on the axes
   std::vector<double> x_marks;
   std::vector<Line> lines;
+  bool highest_wins = false;  // else the lowest
 };
 
-// A self-contained SVG document. The lowest line at each x has a dot there; lines that are never the lowest are thin.
+// A self-contained SVG document, charts below each other. The line that wins at an x has a dot there; lines that never win are
+// thin. The document's title is the first chart's.
+std::string draw(std::span<const Chart> charts);
 std::string draw(const Chart& chart);
 
-}  // namespace shoal::plan_tool
+}  // namespace shoal::drawing

@@ -2,14 +2,14 @@
 // The list of collectives: a line each.
 #include <array>
 
-#include "perf/all_reduce.h"
-#include "perf/collective.h"
+#include "perf/collectives/collectives.h"
 
 namespace shoal::perf {
 namespace {
 
-constexpr std::array<const Collective*, 1> kCollectives = {
-    &kAllReduce,
+constexpr std::array<const Collective*, 11> kCollectives = {
+    &kAllReduce, &kAllGather, &kReduceScatter, &kBroadcast, &kReduce,    &kAllToAll,
+    &kAllToAllV, &kGather,    &kScatter,       &kSendRecv,  &kHypercube,
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace shoal::plan_tool {
+namespace shoal::drawing {
 
 // Colours that colour-blind people tell apart: those of Okabe and Ito, yellow darkened for lines, and a ninth.
 inline constexpr std::array<std::string_view, 9> kPalette = {"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9",
@@ -45,4 +45,4 @@ std::string escaped(std::string_view text);
 // About how wide a text is, in any sans-serif font.
 double width_of(std::string_view text, double size, bool bold = false);
 
-}  // namespace shoal::plan_tool
+}  // namespace shoal::drawing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/plan/chart.h"
+#include "tools/drawing/chart.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <map>
 
-#include "tools/plan/svg.h"
+#include "tools/drawing/svg.h"
 
-namespace shoal::plan_tool {
+namespace shoal::drawing {
 namespace {
 
 constexpr double kLeft = 76, kTop = 72, kWidth = 560, kBottom = 52;
@@ -46,12 +46,13 @@ std::vector<double> spread(std::vector<std::pair<double, std::size_t>> wanted, d
   return at;
 }
 
-}  // namespace
+struct Size {
+  double width = 0, height = 0;
+};
 
-std::string draw(const Chart& chart) {
-  Svg svg;
+Size draw(Svg& svg, const Chart& chart) {
   double x_low = HUGE_VAL, x_high = 0, y_low = HUGE_VAL, y_high = 0, name_width = 0;
-  std::map<double, std::pair<double, std::size_t>> lowest;  // by x: y and line
+  std::map<double, std::pair<double, std::size_t>> best;  // by x: y and line
   for (std::size_t l = 0; l < chart.lines.size(); ++l) {
     name_width = std::max(name_width, width_of(chart.lines[l].name, 12, true));
     for (const auto& [x, y] : chart.lines[l].points) {
@@ -59,15 +60,16 @@ std::string draw(const Chart& chart) {
       x_high = std::max(x_high, x);
       y_low = std::min(y_low, y);
       y_high = std::max(y_high, y);
-      const auto [found, is_new] = lowest.try_emplace(x, y, l);
-      if (!is_new && y < found->second.first) found->second = {y, l};
+      const auto [found, is_new] = best.try_emplace(x, y, l);
+      const bool wins = chart.highest_wins ? y > found->second.first : y < found->second.first;
+      if (!is_new && wins) found->second = {y, l};
     }
   }
   const double height = std::max(340.0, static_cast<double>(chart.lines.size()) * kNameHeight + 20);
   const double total = kLeft + kWidth + 30 + name_width + 16;
   svg.text(16, 30, chart.title, {.size = 17, .bold = true});
   svg.text(16, 50, chart.subtitle, {.size = 12.5, .fill = kFaintInk});
-  if (lowest.empty()) return svg.document(total, 80, chart.title);
+  if (best.empty()) return {total, 80};
 
   const Axis x{x_low, x_high > x_low ? x_high : 2 * x_low, kLeft, kLeft + kWidth};
   const double low_power = std::floor(std::log10(y_low) + 1e-9),
@@ -91,7 +93,7 @@ std::string draw(const Chart& chart) {
   svg.text(kLeft + kWidth / 2, kTop + height + 40, chart.x_title, {.size = 12.5, .anchor = "middle", .fill = kFaintInk});
 
   std::vector<bool> wins(chart.lines.size(), false);
-  for (const auto& [at, winner] : lowest) wins[winner.second] = true;
+  for (const auto& [at, winner] : best) wins[winner.second] = true;
   std::vector<std::pair<double, std::size_t>> wanted;
   for (std::size_t l = 0; l < chart.lines.size(); ++l) {
     const auto& points = chart.lines[l].points;
@@ -100,7 +102,7 @@ std::string draw(const Chart& chart) {
     for (const auto& [px, py] : points) d += fmt::format("{}{:.1f} {:.1f}", d.empty() ? "M" : "L", x.at(px), y.at(py));
     if (!d.empty()) svg.path(d, "fill=\"none\" stroke-linejoin=\"round\" " + style_of(l, wins[l]));
   }
-  for (const auto& [at, winner] : lowest)
+  for (const auto& [at, winner] : best)
     svg.circle(x.at(at), y.at(winner.first), 4,
                fmt::format("fill=\"{}\" stroke=\"{}\"", kPalette[winner.second % kPalette.size()], kInk));
   const std::vector<double> names = spread(wanted, kTop + 6, kTop + height);
@@ -112,7 +114,23 @@ std::string draw(const Chart& chart) {
              fmt::format("stroke=\"{}\" stroke-width=\"0.8\" stroke-opacity=\"0.6\"", kPalette[l % kPalette.size()]));
     svg.text(kLeft + kWidth + 26, names[l] + 4, chart.lines[l].name, {.size = 12, .bold = wins[l]});
   }
-  return svg.document(total, kTop + height + kBottom, chart.title);
+  return {total, kTop + height + kBottom};
 }
 
-}  // namespace shoal::plan_tool
+}  // namespace
+
+std::string draw(std::span<const Chart> charts) {
+  Svg svg;
+  Size all;
+  for (const Chart& chart : charts) {
+    svg.raw(fmt::format("<g transform=\"translate(0,{:.1f})\">\n", all.height));
+    const Size size = draw(svg, chart);
+    svg.raw("</g>\n");
+    all = {std::max(all.width, size.width), all.height + size.height};
+  }
+  return svg.document(all.width, all.height, charts.empty() ? "" : charts.front().title);
+}
+
+std::string draw(const Chart& chart) { return draw({&chart, 1}); }
+
+}  // namespace shoal::drawing

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce-scatter: every rank gets its block of the reduction. The size is that of all blocks; a rank sends all but its own.
+#include "perf/collectives/collectives.h"
+#include "perf/collectives/shares.h"
+
+namespace shoal::perf {
+namespace {
+
+Extent extent(std::size_t bytes, std::size_t element_bytes, const Place& place) {
+  const std::size_t block = block_elements(bytes, element_bytes, place.world), all = offset_of(place.world, block);
+  return {.count = block, .send = all, .receive = block, .total = all, .moved = all};
+}
+
+InPlace in_place(const Extent& extent, const Place& place) { return {.send = 0, .receive = offset_of(place.rank, extent.count)}; }
+
+ncclResult_t launch(const Call& call, int /*round*/) {
+  return ncclReduceScatter(call.send, call.receive, call.count, call.type, call.op, call.comm, call.stream);
+}
+
+std::int64_t check(Pattern& pattern, const Place& place, const Blocks& /*blocks*/, std::span<const std::byte> receive) {
+  return pattern.wrong_results(receive, offset_of(place.rank, pattern.elements(receive)));
+}
+
+}  // namespace
+
+constinit const Collective kReduceScatter = {.name = "reduce_scatter",
+                                             .call = "ncclReduceScatter",
+                                             .reduces = true,
+                                             .rooted = false,
+                                             .works_in_place = true,
+                                             .power_of_two = false,
+                                             .extent = extent,
+                                             .in_place = in_place,
+                                             .blocks = nullptr,
+                                             .bus_factor = all_but_own,
+                                             .rounds = once,
+                                             .prepare = write_own,
+                                             .launch = launch,
+                                             .check = check};
+
+}  // namespace shoal::perf
