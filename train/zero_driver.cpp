@@ -29,8 +29,6 @@ std::vector<std::size_t> order_of(std::vector<Stay> stays, std::size_t units) {
   return order;
 }
 
-std::size_t all_reduced_bytes(std::size_t bytes, std::size_t ranks) { return 2 * bytes * (ranks - 1) / ranks; }
-
 template <typename T>
 class Zero final : public TextDriver {
  public:
@@ -42,10 +40,11 @@ class Zero final : public TextDriver {
         units_(make_units()),
         groups_(groups_of(recipe.shape)),
         stays_(stays_of(groups_)),
+        ranks_(training.store, comm),
         store_(
             training.store, recipe.optimizer, tensors(), order_of(stays_, units_.size()),
             [&](std::span<const Tensor> group, std::span<float> values) { initialise_by_name(group, recipe.seed, values); },
-            [this](const Tensor& tensor, std::size_t step) { return recipe_.freeze.holds(tensor.spec.name, step); }, comm,
+            [this](const Tensor& tensor, std::size_t step) { return recipe_.freeze.holds(tensor.spec.name, step); }, ranks_,
             ledger_),
         values_(units_.size()),
         gradients_(units_.size()),
@@ -64,8 +63,8 @@ class Zero final : public TextDriver {
     }
     store_.finish_step(rate, recipe_.clip);
     ++steps_;
-    sent_by_formula_ += costs().sent() * sizeof(T);
-    if (recipe_.clip > 0) sent_by_formula_ += all_reduced_bytes(sizeof(double), costs().ranks);  // the norm
+    sent_by_formula_ = sent_by_formula_ + costs().sent();
+    if (recipe_.clip > 0) sent_by_formula_ = sent_by_formula_ + costs().norm();
     return mean(loss, batch);
   }
 
@@ -86,7 +85,7 @@ class Zero final : public TextDriver {
   std::vector<std::unique_ptr<Unit>> make_units();
   std::vector<std::vector<Tensor>> tensors() const;
   ZeroCosts costs() const;  // of a step like the last one
-  std::string on_the_wire(const ZeroCosts& formula) const;
+  std::string on_the_wire() const;
   static float weight(const TextSample& batch) { return 1 / static_cast<float>(batch.targets.size()); }
   double mean(double loss, const TextSample& batch) const {
     std::array<double, 1> sum{loss};
@@ -113,12 +112,14 @@ class Zero final : public TextDriver {
   std::vector<std::unique_ptr<Unit>> units_;
   std::vector<std::vector<std::size_t>> groups_;  // by unit
   std::vector<Stay> stays_;
+  ZeroRanks ranks_;
   ZeroStore<T> store_;
   std::vector<std::span<float>> values_, gradients_;  // by group, while they are here
   std::vector<Held<float>> activations_;              // by unit: its output
   std::vector<std::vector<float>> stashes_;           // by unit
   std::vector<float> flowing_in_, flowing_out_;
-  std::size_t steps_ = 0, sent_by_formula_ = 0;  // ..., bytes: what is frozen may change
+  std::size_t steps_ = 0;
+  ZeroSent sent_by_formula_;  // in all of them: what is frozen may change
 };
 
 template <typename T>
@@ -225,45 +226,56 @@ void Zero<T>::backward(const TokenBatch& batch, std::size_t u) {
 
 template <typename T>
 ZeroCosts Zero<T>::costs() const {
-  return {.stage = training_.store.stage,
+  const ZeroOptions& options = training_.store;
+  return {.stage = options.stage,
           .parameters = store_.padded(),
           .trained = store_.padded_trained(),
-          .ranks = comm_.seat().world / training_.store.replicas,
-          .replicas = training_.store.replicas,
+          .ranks = comm_.seat().world / options.replicas,
+          .replicas = options.replicas,
+          .node = options.node,
+          .secondary = options.secondary,
           .word = sizeof(T),
           .state = recipe_.optimizer.moments() + (recipe_.bf16 ? 1 : 0),
-          .micro_batches = training_.accumulate};
+          .micro_batches = training_.accumulate,
+          .weight_format = options.weight_format,
+          .gradient_format = options.gradient_format};
 }
 
 template <typename T>
 std::string Zero<T>::summary() const {
   const ZeroOptions& options = training_.store;
   const ZeroCosts formula = costs();
-  const auto held = [&](Holds what, std::size_t bytes) {
-    return fmt::format("  {:<12} {:>14} {:>14}\n", kHoldsNames[static_cast<std::size_t>(what)], ledger_.peak(what), bytes);
-  };
   const std::size_t steps = std::max<std::size_t>(1, steps_);
-  return fmt::format(
-             "  stage {} over {} x {} ranks, {} parameters, {} with padding\n"
-             "                     measured        formula, bytes\n",
-             options.stage, formula.ranks, formula.replicas, parameters_of(recipe_.shape), formula.parameters) +
-         held(Holds::parameters, formula.parameter_bytes()) + held(Holds::gradients, formula.gradient_bytes()) +
-         held(Holds::optimizer, formula.optimizer_bytes()) +
-         fmt::format("  {:<12} {:>14} {:>14}\n", "sent a step", ledger_.sent_bytes() / steps, sent_by_formula_ / steps) +
-         on_the_wire(formula);
+  const auto row = [](std::string_view what, std::size_t measured, std::size_t promised) {
+    return fmt::format("  {:<13} {:>13} {:>14}\n", what, measured, promised);
+  };
+  const auto held = [&](Holds what, std::size_t bytes) {
+    return row(kHoldsNames[static_cast<std::size_t>(what)], ledger_.peak(what), bytes);
+  };
+  std::string text = fmt::format(
+      "  stage {} over {} x {} ranks, {} parameters, {} with padding\n"
+      "                     measured        formula, bytes\n",
+      options.stage, formula.ranks, formula.replicas, parameters_of(recipe_.shape), formula.parameters);
+  text += held(Holds::parameters, formula.parameter_bytes());
+  if (options.secondary) text += held(Holds::secondary, formula.secondary_bytes());
+  text += held(Holds::gradients, formula.gradient_bytes()) + held(Holds::optimizer, formula.optimizer_bytes());
+  text += row("sent a step", ledger_.sent_bytes() / steps, sent_by_formula_.all() / steps);
+  if (options.node > 0) {
+    text += row("inside nodes", (ledger_.sent_bytes() - ledger_.sent_between()) / steps, sent_by_formula_.inside / steps);
+    text += row("between nodes", ledger_.sent_between() / steps, sent_by_formula_.between / steps);
+  }
+  return text + on_the_wire();
 }
 
-// What the wire formats leave of the bytes sent; the ledger counts float32.
+// What the wire formats leave of the bytes that would be sent without them.
 template <typename T>
-std::string Zero<T>::on_the_wire(const ZeroCosts& formula) const {
-  const ZeroOptions& options = training_.store;
-  if (options.weight_format.empty() && options.gradient_format.empty()) return {};
-  const double weights = static_cast<double>(formula.gathered()) * wire_bytes(options.weight_format, sizeof(T)),
-               gradients = static_cast<double>(formula.scattered() + formula.all_reduced()) *
-                           wire_bytes(options.gradient_format, sizeof(T));
-  return fmt::format(
-      "  on the wire, by the codecs' sizes: {:.0f} bytes of weights, {:.0f} of gradients, {:.2f} of all as float32\n", weights,
-      gradients, (weights + gradients) / static_cast<double>(formula.sent() * sizeof(T)));
+std::string Zero<T>::on_the_wire() const {
+  ZeroCosts plain = costs();
+  if ((plain.weight_format + plain.gradient_format).empty()) return {};
+  const std::size_t sent = plain.sent().all();
+  plain.weight_format = plain.gradient_format = {};
+  return fmt::format("  on the wire {:.2f} of all as float32\n",
+                     static_cast<double>(sent) / static_cast<double>(plain.sent().all()));
 }
 
 }  // namespace
@@ -274,6 +286,17 @@ std::unique_ptr<TextDriver> make_zero(const TextRecipe& recipe, const ZeroTraini
     throw failure(Exit::usage, "{} ranks do not divide into --replicate {} groups", world, replicas);
   if (training.store.stage == 0 && replicas > 1)
     throw failure(Exit::usage, "--replicate {}: stage 0 has nothing sharded; every rank is a replica", replicas);
+  const std::size_t ranks = world / replicas, node = training.store.node;
+  if (node > 0 && ranks % node != 0)
+    throw failure(Exit::usage, "--node {}: the {} ranks that share a model do not divide into nodes of {}", node, ranks, node);
+  if (training.store.secondary && training.store.stage < 3)
+    throw failure(Exit::usage, "--secondary: stage {} holds its weights whole; only --stage 3 gathers them again for backward",
+                  training.store.stage);
+  if (training.store.secondary && node == 0) throw failure(Exit::usage, "--secondary: say by --node how many ranks a node has");
+  if (training.store.secondary && node == ranks)
+    throw failure(Exit::usage,
+                  "--secondary: the {} ranks that share a model are one node of --node {}, there is no other to spare", ranks,
+                  node);
   if (training.store.stage < 3 && !training.store.weight_format.empty())
     throw failure(Exit::usage,
                   "--quantise-weights {}: stage {} updates the weights that it gathers, and would lose what the wire rounds off; "

@@ -78,7 +78,7 @@ def check_promises(name, run, schedule, p, m, v, message, recomputes):
         complain(f"{name}: {figures['sent_bytes_per_step']} bytes in all, expected 2 x {m} x {message} x {p * v - 1} boundaries")
 
 
-def run_case(p, schedule, m, v=1, layers=6, width=32, length=8, batch=12, steps=20, extra=()):
+def run_case(p, schedule, m, v=1, layers=6, width=32, length=8, batch=12, steps=5, extra=()):
     name = f"{p} stages, {schedule}, {m} micro-batches, {v} chunks{' ' + ' '.join(extra) if extra else ''}, width {width}, length {length}"
     run = train(p, "--schedule", schedule, "--micro-batches", str(m), "--chunks", str(v), "--layers", str(layers), "--width", str(width),
                 "--heads", "2", "--length", str(length), "--batch", str(batch), "--steps", str(steps), *extra)

@@ -102,9 +102,15 @@ TEST_CASE("formulas of ZeRO: bytes a parameter, largest models, elements sent") 
   CHECK(bytes(3, 1) == bytes(0, 1));
 
   const auto sent = [](std::size_t stage, std::size_t micro_batches, std::size_t trained, std::size_t replicas) {
-    return ZeroCosts{
-        .stage = stage, .parameters = 1200, .trained = trained, .ranks = 4, .replicas = replicas, .micro_batches = micro_batches}
-        .sent();
+    return ZeroCosts{.stage = stage,
+                     .parameters = 1200,
+                     .trained = trained,
+                     .ranks = 4,
+                     .replicas = replicas,
+                     .word = 1,
+                     .micro_batches = micro_batches}
+        .sent()
+        .all();
   };
   for (const std::size_t stage : {0UL, 1UL, 2UL}) CHECK(sent(stage, 1, 1200, 1) == 2 * 1200 * 3 / 4);
   CHECK(sent(3, 1, 1200, 1) == 3 * 1200 * 3 / 4);
@@ -116,6 +122,53 @@ TEST_CASE("formulas of ZeRO: bytes a parameter, largest models, elements sent") 
   CHECK(sent(3, 1, 400, 1) == (2 * 1200 + 400) * 3 / 4);
   // Replicas all-reduce a quarter of the model each.
   CHECK(sent(2, 1, 1200, 3) == 2 * 1200 * 3 / 4 + 2 * 300 * 2 / 3);
+}
+
+TEST_CASE("wire formats: bytes of vectors of any length") {
+  CHECK(wire_bytes("", 10, 4) == 40);
+  CHECK(wire_bytes("bf16", 10, 4) == 20);
+  CHECK(wire_bytes("int8", 128, 4) == 130);
+  CHECK(wire_bytes("int8", 129, 4) == 133);
+  CHECK(wire_bytes("fp8_e4m3", 256, 4) == 260);
+  CHECK(wire_bytes("int4", 33, 4) == 17 + 4);
+  CHECK(wire_bytes("int4", 0, 4) == 0);
+}
+
+TEST_CASE("formulas of ZeRO++: 3 Y between nodes become 0.5 Y, nothing and 0.25 Y, and 2 Y / G bytes are held more") {
+  constexpr std::size_t kY = 1 << 20;
+  for (const auto& [ranks, node] : {std::pair<std::size_t, std::size_t>{4, 2}, {64, 8}, {384, 16}}) {
+    const std::size_t y = kY * 3, nodes = ranks / node;
+    CAPTURE(ranks, node);
+    ZeroCosts plain{.stage = 3, .parameters = y, .trained = y, .ranks = ranks, .node = node};
+    // A node must give (nodes - 1) / nodes of the words, each of its ranks alike.
+    const std::size_t words = y / nodes * (nodes - 1) / node;
+    CHECK(plain.gathered().between == 2 * 2 * words);
+    CHECK(plain.scattered().between == 2 * words);
+    CHECK(plain.sent().all() == 3 * 2 * (y / ranks * (ranks - 1)));
+    CHECK(plain.secondary_bytes() == 0);
+
+    ZeroCosts secondary = plain;
+    secondary.secondary = true;
+    CHECK(secondary.gathered().between == 2 * words);
+    CHECK(secondary.sent().inside == plain.sent().inside);
+    CHECK(secondary.sent().between == plain.sent().between - 2 * words);
+    CHECK(secondary.secondary_bytes() == 2 * y / node);
+    CHECK(secondary.bytes() == plain.bytes() + 2 * y / node);
+
+    ZeroCosts all = secondary;
+    all.weight_format = "int8";
+    all.gradient_format = "int4";
+    CHECK(all.gathered().between == words + 2 * words / 128);
+    CHECK(all.scattered().between == words / 2 + 2 * words / 32);
+    const double left = static_cast<double>(all.sent().between) / static_cast<double>(plain.sent().between);
+    CHECK(left == Approx((0.5 + 0.25 + 1.0 / 128 + 1.0 / 32) / 3));
+    all.micro_batches = 4;
+    CHECK(all.gathered().between == words + 2 * words / 128);
+    CHECK(all.scattered().between == 4 * (words / 2 + 2 * words / 32));
+  }
+  // One node: nothing leaves it.
+  CHECK(ZeroCosts{.stage = 3, .parameters = 1200, .trained = 1200, .ranks = 4, .node = 4}.sent().between == 0);
+  CHECK(ZeroCosts{.stage = 3, .parameters = 1200, .trained = 1200, .ranks = 4}.sent().between == 0);
 }
 
 }  // namespace shoal::train

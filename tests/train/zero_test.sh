@@ -38,6 +38,12 @@ refuses 1 "--freeze-from 3: --freeze names no unit" --freeze-from 3
 refuses 1 "--quantise-weights int8: stage 2" --stage 2 --quantise-weights int8
 refuses 1 "--precision bf16: wire formats are for float32" --stage 3 --precision bf16 --quantise-gradients int8
 refuses 1 "--check: a quantised run" --stage 3 --quantise-weights int8 --check
+refuses 4 "--node 3: the 4 ranks that share a model do not divide into nodes of 3" --stage 3 --node 3
+refuses 4 "--node 4: the 2 ranks that share a model do not divide into nodes of 4" --stage 2 --replicate 2 --node 4
+refuses 1 "--node: 0 " --node 0
+refuses 2 "--secondary: stage 2 holds its weights whole" --stage 2 --node 1 --secondary
+refuses 2 "--secondary: say by --node" --stage 3 --secondary
+refuses 2 "--secondary: the 2 ranks that share a model are one node of --node 2" --stage 3 --node 2 --secondary
 refuses 2 "each of 2 ranks rounds" --precision bf16 --check
 
 # losses FILE: the losses of a record, one a line.
@@ -45,31 +51,51 @@ losses() {
   sed -n '/"losses": \[/,/\]/p' "$1" | grep -v '[][]'
 }
 
+# formulas ROWS NAME SAID: each line of the table has so many bytes measured as its formula says.
+formulas() {
+  compared=$(printf '%s\n' "$3" | awk '/^  [a-z ]+ +[0-9]+ +[0-9]+$/ { print ($(NF-1) == $NF ? "equal" : "apart") }' | sort | uniq -c |
+    tr -s ' ')
+  [ "$compared" = " $1 equal" ] || complain "$2: measured and formula: $3"
+}
+
 for precision in fp32 bf16; do
   for stage in 0 1 2 3; do
     # shellcheck disable=SC2086
-    said=$(SHOAL_NUMERICS=ordered "$run" -n 3 "$train" zero $small --steps 8 --batch 6 --stage $stage --precision $precision \
+    said=$(SHOAL_NUMERICS=ordered "$run" -n 3 "$train" zero $small --steps 4 --batch 6 --stage $stage --precision $precision \
       --json "$folder/$precision-$stage.json") || complain "zero --stage $stage --precision $precision fails: $said"
     losses "$folder/$precision-$stage.json" >"$folder/losses-$stage"
     [ -s "$folder/losses-$stage" ] || complain "stage $stage, $precision: no losses"
     cmp -s "$folder/losses-0" "$folder/losses-$stage" || complain "stages 0 and $stage differ in $precision"
-    # Each line of the table: what was measured, and the formula.
-    compared=$(printf '%s\n' "$said" | awk '/parameters +[0-9]+ +[0-9]+$|gradients +[0-9]+ +[0-9]+$|optimizer +[0-9]+ +[0-9]+$|sent a step +[0-9]+ +[0-9]+$/ {
-      print ($(NF-1) == $NF ? "equal" : "apart") }' | sort | uniq -c | tr -s ' ')
-    [ "$compared" = " 4 equal" ] || complain "stage $stage, $precision: measured and formula: $said"
+    formulas 4 "stage $stage, $precision" "$said"
   done
 done
 
+# ZeRO++ on 2 nodes of 2: secondary shards change no bit of stage 3; with quantised collectives the formulas hold, too.
+zeropp="--stage 3 --steps 4 --batch 4 --tied --accumulate 2"
+# shellcheck disable=SC2086
+"$run" -n 4 "$train" zero $small $zeropp --clip 0.5 --json "$folder/plain.json" >"$folder/said" || complain "stage 3 on 4 ranks fails"
+# shellcheck disable=SC2086
+said=$("$run" -n 4 "$train" zero $small $zeropp --clip 0.5 --node 2 --secondary --json "$folder/secondary.json") ||
+  complain "secondary shards fail: $said"
+for each in plain secondary; do losses "$folder/$each.json" >"$folder/losses-$each"; done
+[ -s "$folder/losses-plain" ] || complain "stage 3 on 4 ranks: no losses"
+cmp -s "$folder/losses-plain" "$folder/losses-secondary" || complain "secondary shards change the losses"
+formulas 7 "secondary shards" "$said"
+# shellcheck disable=SC2086
+said=$("$run" -n 4 "$train" zero $small $zeropp --node 2 --secondary --quantise-weights int8 --quantise-gradients int4) ||
+  complain "ZeRO++ fails: $said"
+formulas 7 "ZeRO++" "$said"
+
 # A rank is killed after the first checkpoint.
-longer="--text $text --layers 2 --width 64 --heads 2 --length 64 --validation 0 --log-every 0 --batch 12 --steps 60"
+longer="--text $text --layers 2 --width 64 --heads 2 --length 32 --validation 0 --log-every 0 --batch 12 --steps 60"
 # shellcheck disable=SC2086
 "$run" -n 3 "$train" zero $longer --stage 2 --json "$folder/whole.json" || complain "the uninterrupted run fails"
 # shellcheck disable=SC2086
 "$run" -n 3 "$train" zero $longer --stage 2 --checkpoints "$folder/checkpoints" --checkpoint-every 10 >"$folder/killed" 2>&1 &
 launcher=$!
 waited=0
-while [ ! -d "$folder/checkpoints/step-10" ] && [ $waited -lt 600 ]; do
-  sleep 0.05
+while [ ! -d "$folder/checkpoints/step-10" ] && [ $waited -lt 3000 ]; do
+  sleep 0.01
   waited=$((waited + 1))
 done
 victim=$(ps -o pid= --ppid $launcher | sed -n 2p)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/parallel/comm.h"
 
+#include <shoal/compress.h>
+
 #include "train/error.h"
 
 namespace shoal::train {
@@ -40,6 +42,11 @@ Communicator Communicator::split(int colour, int key) const {
   return {{.rank = static_cast<std::size_t>(rank), .world = static_cast<std::size_t>(world)}, child};
 }
 
+void Communicator::set_wire_format(const std::string& format) {
+  check(shoalCommSetWireFormat(handle(), format.empty() ? nullptr : format.c_str()), "shoalCommSetWireFormat", seat_);
+  wire_format_ = format;
+}
+
 void Communicator::check_async() const {
   ncclResult_t result = ncclSuccess;
   check(ncclCommGetAsyncError(comm_.get(), &result), "ncclCommGetAsyncError", seat_);
@@ -55,6 +62,13 @@ Stream::Stream(Seat seat) : seat_(seat) {
 }
 
 void Stream::wait() const { check(shoalStreamSynchronize(stream_.get()), "shoalStreamSynchronize", seat_); }
+
+void Stream::launch(std::function<void()> work) const {
+  auto kept = std::make_unique<std::function<void()>>(std::move(work));
+  const auto run = [](void* it) { (*std::unique_ptr<std::function<void()>>(static_cast<std::function<void()>*>(it)))(); };
+  check(shoalStreamLaunch(stream_.get(), run, kept.get()), "shoalStreamLaunch", seat_);
+  static_cast<void>(kept.release());  // it is run's
+}
 
 Event::Event(Seat seat) : seat_(seat) {
   shoalEvent_t event = nullptr;

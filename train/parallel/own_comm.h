@@ -20,7 +20,7 @@ class OwnComm {
     comm_.count_in(&ledger);
   }
   ~OwnComm() {
-    if (std::uncaught_exceptions() > failures_) return;
+    if (aborted_ || std::uncaught_exceptions() > failures_) return;
     try {
       comm_.close();
     } catch (const Error&) {
@@ -30,6 +30,12 @@ class OwnComm {
   OwnComm(const OwnComm&) = delete;
   OwnComm& operator=(const OwnComm&) = delete;
 
+  // Before it ends: for an owner of something that waits for what is under way.
+  void abort() {
+    comm_.abort();
+    aborted_ = true;
+  }
+
   const Communicator& operator*() const { return comm_; }
   Communicator* operator->() { return &comm_; }
   const Communicator* operator->() const { return &comm_; }
@@ -37,6 +43,7 @@ class OwnComm {
  private:
   Communicator comm_;
   int failures_ = std::uncaught_exceptions();
+  bool aborted_ = false;
 };
 
 }  // namespace shoal::train

@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <numeric>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "train/nn/tensor.h"
+#include "train/parallel/wire_format.h"
 
 namespace shoal::train {
 
@@ -86,6 +87,16 @@ inline std::vector<Stay> stays_of(std::span<const std::vector<std::size_t>> grou
   return stays;
 }
 
+// [bytes] that a rank sends: to ranks of its own node, to others.
+struct ZeroSent {
+  std::size_t inside = 0, between = 0;
+
+  std::size_t all() const { return inside + between; }
+  friend ZeroSent operator+(ZeroSent a, ZeroSent b) { return {a.inside + b.inside, a.between + b.between}; }
+  friend ZeroSent operator*(std::size_t times, ZeroSent each) { return {times * each.inside, times * each.between}; }
+  friend bool operator==(const ZeroSent&, const ZeroSent&) = default;
+};
+
 // The formulas, for Y parameters (padding counted) on N ranks of a shard group, F groups each with the whole model. Weights and
 // gradients take `word` bytes; the optimiser's state is `state` values of float32 a parameter (of mixed precision: masters too).
 struct ZeroCosts {
@@ -93,34 +104,52 @@ struct ZeroCosts {
   std::size_t parameters = 0;  // Y
   std::size_t trained = 0;     // of them: those whose gradients count
   std::size_t ranks = 1, replicas = 1;
+  std::size_t node = 0;  // ranks that share one; 0: all of a shard group
+  bool secondary = false;
   std::size_t word = 2, state = 3;
   std::size_t micro_batches = 1;
+  std::string weight_format, gradient_format;  // on the wire; empty: `word` bytes
 
   // [bytes]
   std::size_t parameter_bytes() const { return word * (stage < 3 ? parameters : parameters / ranks); }
+  std::size_t secondary_bytes() const { return secondary ? word * parameters / here() : 0; }
   std::size_t gradient_bytes() const { return word * (stage < 2 ? parameters : parameters / ranks); }
   std::size_t optimizer_bytes() const { return 4 * state * (stage < 1 ? parameters : parameters / ranks); }
-  std::size_t bytes() const { return parameter_bytes() + gradient_bytes() + optimizer_bytes(); }
+  std::size_t bytes() const { return parameter_bytes() + secondary_bytes() + gradient_bytes() + optimizer_bytes(); }
 
-  // Elements that a rank sends a step, by kind. Accumulation in shards (stages 2, 3) reduces every micro-batch.
-  std::size_t gathered() const {
-    if (stage == 0) return 0;
-    return over(stage < 3 ? trained : 2 * micro_batches * parameters, ranks);
+  // A step. Weights of stage 3 are gathered for forward and for backward; with secondary shards only the first time from all
+  // ranks, and as they are after that. Accumulation in shards (stages 2, 3) reduces every micro-batch.
+  ZeroSent gathered() const {
+    if (stage == 0) return {};
+    if (stage < 3) return over_ranks(word * trained);
+    const std::size_t times = 2 * micro_batches, from_all = secondary ? 1 : times;
+    const ZeroSent from_node{over_ranks(word * parameters).inside, 0};
+    return from_all * over_ranks(wire_bytes(weight_format, parameters, word)) + (times - from_all) * from_node;
   }
-  std::size_t scattered() const { return stage == 0 ? 0 : over(stage < 2 ? trained : micro_batches * trained, ranks); }
-  std::size_t all_reduced() const { return stage == 0 ? 2 * over(trained, ranks) : 2 * over(trained / ranks, replicas); }
-  std::size_t sent() const { return gathered() + scattered() + all_reduced(); }
+  ZeroSent scattered() const {
+    if (stage == 0) return {};
+    return (stage < 2 ? 1 : micro_batches) * over_ranks(wire_bytes(gradient_format, trained, word));
+  }
+  ZeroSent all_reduced() const {
+    if (stage == 0) return 2 * over_ranks(wire_bytes(gradient_format, trained, word));
+    return {0, 2 * others(wire_bytes(gradient_format, trained / ranks, word), replicas)};
+  }
+  ZeroSent sent() const { return gathered() + scattered() + all_reduced(); }
+  // The sum of the gradient's squares, for clipping.
+  ZeroSent norm() const {
+    const std::size_t all = others(2 * sizeof(double), ranks), between = others(2 * sizeof(double), nodes()) / here();
+    return {all - between, between};
+  }
 
  private:
-  static std::size_t over(std::size_t elements, std::size_t n) { return elements / n * (n - 1); }
+  std::size_t here() const { return node == 0 ? ranks : node; }
+  std::size_t nodes() const { return ranks / here(); }
+  static std::size_t others(std::size_t bytes, std::size_t n) { return bytes * (n - 1) / n; }
+  // All-gather, or reduce-scatter, of so many in all; the two exchanges of quantised gradients send the same.
+  ZeroSent over_ranks(std::size_t bytes) const {
+    const std::size_t shard = bytes / ranks;
+    return {(ranks - nodes()) * shard, (nodes() - 1) * shard};
+  }
 };
-
-// Bytes of an element on the wire in a format of docs/compression.md, in whole blocks; `plain` for none.
-inline double wire_bytes(std::string_view format, std::size_t plain) {
-  if (format.empty()) return static_cast<double>(plain);
-  if (format == "int4") return 0.5 + 2.0 / 32;
-  if (format == "int8" || format.starts_with("fp8")) return 1 + 2.0 / 128;
-  return 2;  // bf16, fp16
-}
 
 }  // namespace shoal::train

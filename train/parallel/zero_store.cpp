@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/parallel/zero_store.h"
 
-#include <shoal/compress.h>
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -17,25 +15,6 @@ constexpr std::size_t kMostScattering = 2;  // groups whose whole gradients are 
 
 template <typename T>
 constexpr bool kIsFloat = std::is_same_v<T, float>;
-
-// The shard groups are consecutive ranks: those of one host, where ranks are placed so.
-std::size_t shard_group_size(Seat seat, const ZeroOptions& options) { return seat.world / options.replicas; }
-
-Communicator shard_group(const Communicator& comm, const ZeroOptions& options, const std::string& format, Ledger& ledger) {
-  Communicator group = comm.split(static_cast<int>(comm.seat().rank / shard_group_size(comm.seat(), options)), 0);
-  group.count_in(&ledger);
-  if (!format.empty()) check(shoalCommSetWireFormat(group.handle(), format.c_str()), "shoalCommSetWireFormat", comm.seat());
-  return group;
-}
-
-std::optional<Communicator> replicas(const Communicator& comm, const ZeroOptions& options, Ledger& ledger) {
-  if (options.replicas == 1) return std::nullopt;
-  std::optional<Communicator> group = comm.split(static_cast<int>(comm.seat().rank % shard_group_size(comm.seat(), options)), 0);
-  group->count_in(&ledger);
-  if (!options.gradient_format.empty())
-    check(shoalCommSetWireFormat(group->handle(), options.gradient_format.c_str()), "shoalCommSetWireFormat", comm.seat());
-  return group;
-}
 
 // Sums in float32, rounded once.
 void add(std::span<const float> from, std::span<float> to) {
@@ -52,33 +31,34 @@ void add(std::span<const Bf16> from, std::span<Bf16> to) {
 
 template <typename T>
 ZeroStore<T>::ZeroStore(const ZeroOptions& options, const Optimizer& optimizer, std::vector<std::vector<Tensor>> groups,
-                        std::vector<std::size_t> order, const Fill& fill, Frozen frozen, const Communicator& comm, Ledger& ledger)
+                        std::vector<std::size_t> order, const Fill& fill, Frozen frozen, ZeroRanks& ranks, Ledger& ledger)
     : options_(options),
       optimizer_(optimizer),
       order_(std::move(order)),
       is_frozen_(std::move(frozen)),
       ledger_(ledger),
+      seat_(ranks.seat()),
       unwinding_(std::uncaught_exceptions()),
-      gathering_(comm.seat()),
-      reducing_(comm.seat()),
-      gathers_(shard_group(comm, options, options.weight_format, ledger)),
-      reduces_(shard_group(comm, options, options.gradient_format, ledger)),
-      replicas_(replicas(comm, options, ledger)) {
-  seat_ = gathers_.seat();
+      ranks_(ranks),
+      gathering_(seat_),
+      reducing_(seat_) {
+  ranks_.count_in(ledger, options);
+  const std::size_t block = std::lcm(wire_block(options.weight_format), wire_block(options.gradient_format));
   ready_.resize(groups.size());
   for (std::vector<Tensor>& tensors : groups) {
     events_.emplace_back(seat_);
     Group& group = groups_.emplace_back();
     group.tensors = std::move(tensors);
-    // A multiple of the world: replicas can divide a shard among them, too.
+    // A multiple of the world: replicas can divide a shard among them, too. What is quantised, in whole blocks.
     group.shards = {.count = group.tensors.empty() ? 0 : group.tensors.back().offset + group.tensors.back().count,
                     .ranks = seat_.world,
-                    .alignment = std::lcm(options.alignment, comm.seat().world)};
+                    .alignment = std::lcm(options.alignment, ranks.world * block)};
     const std::size_t padded = group.shards.padded();
     group.own = options.stage == 0 ? Extent{0, padded} : group.shards.of(seat_.rank);
     group.runs = runs_in(group.tensors, group.own);
     const std::size_t mine = group.own.count();
     group.weights = {ledger, Holds::parameters, options.stage < 3 ? padded : mine};
+    if (options.secondary) group.secondary = {ledger, Holds::secondary, padded / options.node};
     group.gradients = {ledger, Holds::gradients, options.stage < 2 ? padded : mine};
     if constexpr (!kIsFloat<T>) group.masters = {ledger, Holds::optimizer, mine};
     group.first = {ledger, Holds::optimizer, mine};
@@ -97,13 +77,13 @@ ZeroStore<T>::ZeroStore(const ZeroOptions& options, const Optimizer& optimizer, 
 
 template <typename T>
 ZeroStore<T>::~ZeroStore() {
-  if (std::uncaught_exceptions() > unwinding_) return;  // peers may be gone: the communicators abort
+  if (std::uncaught_exceptions() > unwinding_) {  // peers may be gone
+    ranks_.abort();
+    return;
+  }
   try {
     gathering_.wait();
     reducing_.wait();
-    gathers_.close();
-    reduces_.close();
-    if (replicas_) replicas_->close();
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the run's own last call tells of a failure
   }
 }
@@ -143,7 +123,10 @@ void ZeroStore<T>::fetch(std::size_t number) {
   Group& group = groups_[number];
   if (options_.stage < 3 || group.shards.count == 0) return;
   group.arriving = {ledger_, Holds::working, group.shards.padded()};
-  gathers_.all_gather<T>(group.weights.all(), group.arriving.all(), gathering_.handle());
+  if (group.secondary_holds)
+    (**ranks_.node).all_gather<T>(group.secondary.all(), group.arriving.all(), gathering_.handle());
+  else
+    (*ranks_.gathers).template all_gather<T>(group.weights.all(), group.arriving.all(), gathering_.handle());
   events_[number].arrived.record(gathering_);
 }
 
@@ -153,7 +136,8 @@ std::span<float> ZeroStore<T>::use(std::size_t number) {
   const std::size_t count = group.shards.count;
   if (group.arriving) {
     events_[number].arrived.wait();
-    gathers_.check_async();
+    ranks_.check_gathering();
+    if (options_.secondary && !group.secondary_holds) keep(group);
   }
   if constexpr (kIsFloat<T>) {
     if (options_.stage < 3) return group.weights.all().first(count);
@@ -164,6 +148,14 @@ std::span<float> ZeroStore<T>::use(std::size_t number) {
     group.arriving.drop();
   }
   return group.values.all().first(std::min(count, group.values.all().size()));
+}
+
+// This rank's part of what has arrived, for its node.
+template <typename T>
+void ZeroStore<T>::keep(Group& group) {
+  const std::span<T> part = group.secondary.all();
+  std::ranges::copy(group.arriving.all().subspan(seat_.rank % options_.node * part.size(), part.size()), part.begin());
+  group.secondary_holds = true;
 }
 
 template <typename T>
@@ -179,6 +171,7 @@ void ZeroStore<T>::begin_step(std::size_t number) {
   for (Group& group : groups_) {
     group.frozen = !group.tensors.empty() && is_frozen_(group.tensors.front(), number);
     std::ranges::fill(group.gradients.all(), T{});
+    group.secondary_holds = false;  // so that every step sends the same, whatever came between
   }
 }
 
@@ -233,8 +226,8 @@ void ZeroStore<T>::hand_over(std::size_t number) {
     to_bf16(group.summed.all(), group.leaving.all().first(group.summed.all().size()));
     group.summed.drop();
   }
-  // The sum of the micro-batches before is in the shard: it goes in with this rank's own part.
-  if (!first_) add(group.gradients.all(), group.leaving.all().subspan(group.own.begin, group.own.count()));
+  // The sum of the micro-batches before is in the shard: it goes in with this rank's own part, unless that would round it again.
+  if (!first_ && !ranks_.levels) add(group.gradients.all(), group.leaving.all().subspan(group.own.begin, group.own.count()));
   scattering_.push_back(number);
   reduce(number, group.leaving.all());
 }
@@ -242,13 +235,24 @@ void ZeroStore<T>::hand_over(std::size_t number) {
 template <typename T>
 void ZeroStore<T>::reduce(std::size_t number, std::span<T> whole) {
   Group& group = groups_[number];
-  if (options_.stage == 0) {
-    reduces_.all_reduce(whole, Over::sum, reducing_.handle());
+  const std::span<T> mine = own_of(group, group.gradients.all());
+  const auto plainly = [&] {
+    if (options_.stage == 0)
+      (*ranks_.reduces).all_reduce(whole, Over::sum, reducing_.handle());
+    else
+      (*ranks_.reduces).template reduce_scatter<T>(whole, mine, reducing_.handle());
+  };
+  if constexpr (kIsFloat<T>) {
+    if (ranks_.levels) {
+      group.room = {ledger_, Holds::working, whole.size()};
+      ranks_.levels->enqueue(whole, group.room.all(), mine, options_.stage >= 2 && !first_, reducing_);
+    } else {
+      plainly();
+    }
   } else {
-    const std::span<T> mine = own_of(group, group.gradients.all());
-    reduces_.template reduce_scatter<T>(whole, mine, reducing_.handle());
-    if (replicas_ && last_) replicas_->all_reduce(mine, Over::sum, reducing_.handle());
+    plainly();
   }
+  if (ranks_.replicas && last_) (**ranks_.replicas).all_reduce(mine, Over::sum, reducing_.handle());
   events_[number].reduced.record(reducing_);
 }
 
@@ -262,8 +266,8 @@ void ZeroStore<T>::collect_oldest() {
 template <typename T>
 void ZeroStore<T>::await(std::size_t group) {
   events_[group].reduced.wait();
-  reduces_.check_async();
-  if (replicas_) replicas_->check_async();
+  groups_[group].room.drop();
+  ranks_.check_reducing();
 }
 
 // ---- The update
@@ -280,7 +284,7 @@ void ZeroStore<T>::finish_step(float rate, double clip) {
     share_weights(group);
   }
   gathering_.wait();
-  gathers_.check_async();
+  ranks_.check_gathering();
 }
 
 // Of all trained gradients, once each: every rank adds those of its shard, whatever else it holds. Padding is zero.
@@ -303,7 +307,7 @@ double ZeroStore<T>::squares() {
       sum[0] += value * value;
     }
   }
-  gathers_.all_reduce(std::span<double>(sum));
+  (*ranks_.gathers).all_reduce(std::span<double>(sum));
   return sum[0];
 }
 
@@ -333,7 +337,9 @@ template <typename T>
 void ZeroStore<T>::share_weights(Group& group) {
   const std::span<T> mine = own_of(group, group.weights.all());
   if constexpr (!kIsFloat<T>) to_bf16(masters(group), mine);
-  if (options_.stage == 1 || options_.stage == 2) gathers_.all_gather<T>(mine, group.weights.all(), gathering_.handle());
+  group.secondary_holds = false;
+  if (options_.stage == 1 || options_.stage == 2)
+    (*ranks_.gathers).template all_gather<T>(mine, group.weights.all(), gathering_.handle());
 }
 
 // ---- Pieces
@@ -370,7 +376,7 @@ void ZeroStore<T>::reloaded() {
   for (Group& group : groups_)
     if (group.shards.count > 0) share_weights(group);
   gathering_.wait();
-  gathers_.check_async();
+  ranks_.check_gathering();
 }
 
 template class ZeroStore<float>;

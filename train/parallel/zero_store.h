@@ -10,6 +10,9 @@
 //   2            whole    shard      shard       reduce-scatter, then freed    all-gather after the update
 //   3            shard    shard      shard       reduce-scatter, then freed    all-gather before every use, then freed
 //
+// With secondary shards (hpZ of ZeRO++, Wang et al. 2023) only the first gathering of a step is over all ranks of the shard
+// group; its share of what came is what each rank of a node then holds for the others of its node until the weights change.
+//
 // One thread; collective: all ranks make the same calls but gradients() and ready(), which a rank may leave out.
 #pragma once
 
@@ -19,20 +22,12 @@
 #include <string>
 
 #include "train/nn/optimizer.h"
-#include "train/parallel/comm.h"
 #include "train/parallel/held.h"
 #include "train/parallel/zero_costs.h"
+#include "train/parallel/zero_ranks.h"
 #include "train/piece.h"
 
 namespace shoal::train {
-
-struct ZeroOptions {
-  std::size_t stage = 0;
-  std::size_t replicas = 1;     // groups of ranks, each of which shards a whole model; divides the world
-  std::size_t alignment = 1;    // a group is padded to a multiple of the world and of this
-  std::string weight_format;    // what gathered weights look like on the wire (shoal/compress.h); empty: as they are
-  std::string gradient_format;  // ... reduced gradients
-};
 
 // T: what weights and gradients are stored and communicated in. float: the weights are their own masters. Bf16: masters in
 // float32 belong to the optimiser's state.
@@ -44,9 +39,10 @@ class ZeroStore {
   // Whether a tensor's group is not trained in a step: the same on all ranks, and for all tensors of a group.
   using Frozen = std::function<bool(const Tensor&, std::size_t step)>;
 
-  // groups: the tensors of each, laid out from 0. order: in which their gradients become complete, each group once.
+  // groups: the tensors of each, laid out from 0. order: in which their gradients become complete, each group once. ranks: made
+  // with the same options; of one store at a time.
   ZeroStore(const ZeroOptions& options, const Optimizer& optimizer, std::vector<std::vector<Tensor>> groups,
-            std::vector<std::size_t> order, const Fill& fill, Frozen frozen, const Communicator& comm, Ledger& ledger);
+            std::vector<std::size_t> order, const Fill& fill, Frozen frozen, ZeroRanks& ranks, Ledger& ledger);
   ~ZeroStore();
   ZeroStore(const ZeroStore&) = delete;
   ZeroStore& operator=(const ZeroStore&) = delete;
@@ -83,10 +79,13 @@ class ZeroStore {
     bool frozen = false;
     Held<T> weights, gradients;          // the whole space, or own
     Held<float> masters, first, second;  // own; masters: of bf16
+    Held<T> secondary;                   // this place's part of the space, of as many as a node has ranks
+    bool secondary_holds = false;        // ... the weights as they are
     Held<T> arriving;                    // the whole space: fetched, not yet used
     Held<float> values;                  // in use, where that is not `weights`
     Held<float> summed;                  // gradients of a micro-batch, where that is not `gradients`
     Held<T> leaving;                     // the whole space: being scattered
+    Held<T> room;                        // ... in two levels
     std::vector<float> shown;            // of bf16: gradients for pieces()
   };
   struct Events {
@@ -96,8 +95,8 @@ class ZeroStore {
 
   std::span<T> own_of(const Group& group, std::span<T> held) const;
   std::span<float> masters(Group& group);
+  void keep(Group& group);
   void hand_over(std::size_t group);
-  void add_up(Group& group);
   void reduce(std::size_t group, std::span<T> whole);
   void collect_oldest();
   void await(std::size_t group);  // until its gradients are reduced
@@ -120,11 +119,8 @@ class ZeroStore {
   bool first_ = false, last_ = false;  // micro-batch of the step
   float factor_ = 1;                   // that the last step's gradients were clipped by
   int unwinding_;                      // exceptions under way when this was made
-  // Streams run to their ends, or to the communicators' abort, before the memory goes.
-  Stream gathering_, reducing_;
-  // A communicator a stream: what is enqueued on one waits for nothing on the other.
-  Communicator gathers_, reduces_;
-  std::optional<Communicator> replicas_;  // those with the same shard, in all groups
+  ZeroRanks& ranks_;
+  Stream gathering_, reducing_;  // run to their ends, or to the communicators' abort, before the memory goes
 };
 
 extern template class ZeroStore<float>;
