@@ -190,7 +190,8 @@ std::string cross_check(const CommandLine& line, Options& o) {
   if (o.per_iteration && o.per_iteration_skip >= o.iterations) {
     return fmt::format("-K/--per_iter_skip {}: must be below -n/--iters {}", o.per_iteration_skip, o.iterations);
   }
-  if (line.given("--mem") && line.given("-R")) return "-R/--local_register: --mem says the same in other words: give one of them";
+  if (line.given("--mem") && line.given("-R"))
+    return fmt::format("-R/--local_register {}: --mem says the same in other words: give one of them", line.text_of("-R"));
   if (line.given("--tolerance") && o.baseline_path.empty())
     return fmt::format("--tolerance {:g}: needs a --baseline", o.tolerance);
   if (!o.plot_with.empty() && o.plot_path.empty()) return fmt::format("--plot-with {}: needs a --plot", o.plot_with.front());

@@ -88,11 +88,12 @@ Result<Calibration> parse_calibration(std::string_view text, char separator) {
 }
 
 Result<Calibration> load_calibration(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
   errno = 0;
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad()) return fail(Code::system_error, "cannot be read: {}", errno_text(errno));
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return fail(Code::system_error, "cannot be read: {}", errno_text(errno));
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return fail(Code::system_error, "cannot be read: {}", errno_text(errno));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMostBytes) return fail(Code::invalid_argument, "is longer than {} bytes: no calibration is", kMostBytes);
   return parse_calibration(text);

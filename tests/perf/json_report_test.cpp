@@ -8,6 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "perf/output_file.h"
+
 using namespace shoal::perf;
 
 TEST_CASE("the JSON has version 3's members, its booleans are words and its root is padded text") {

@@ -47,6 +47,7 @@ class CommandLine {
 
   CLI::App& app() { return app_; }
   bool given(const std::string& name) const { return app_.count(name) > 0; }
+  std::string text_of(const std::string& name) const { return app_.get_option(name)->as<std::string>(); }  // one that is given
 
   // As value, but a repeated option counts each time, in order.
   void list(const std::string& names, const std::string& help, const std::string& type_name,
