@@ -40,7 +40,9 @@ std::map<Label, Curve> curves_of(std::span<const Results> runs, bool both_halves
   std::map<Label, Curve> all;
   for (const Results& run : runs)
     for (const Row& row : run.rows) {
-      const auto label = [&](const char* half) { return Label{run.name, run.collective, row.type, row.reduction, row.root, half}; };
+      const auto label = [&](const char* half) {
+        return Label{run.name, run.collective, row.type, row.reduction, row.root, half};
+      };
       if (row.out_of_place) add(all[label(both_halves ? "out of place" : "")], row.size, *row.out_of_place);
       if (row.in_place && (both_halves || !row.out_of_place))
         add(all[label(both_halves ? "in place" : "")], row.size, *row.in_place);
@@ -54,7 +56,8 @@ std::map<Label, std::string> names_of(const std::map<Label, Curve>& curves) {
   constexpr std::size_t kParts = 6;
   const auto parts = [](const Label& label) {
     return std::array<std::string, kParts>{
-        label.run, label.collective, label.type, label.reduction, label.root < 0 ? "" : fmt::format("root {}", label.root), label.half};
+        label.run, label.collective, label.type, label.reduction, label.root < 0 ? "" : fmt::format("root {}", label.root),
+        label.half};
   };
   std::array<std::set<std::string>, kParts> values;
   for (const auto& [label, curve] : curves)

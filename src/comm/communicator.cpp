@@ -347,7 +347,7 @@ Status Communicator::start(const engine::Call& call) {
 Status Communicator::conclude(engine::Driven& driven) {
   Status result = driven.result.is_ok() ? Status() : note_failure(driven.result);
   const std::uint64_t ticket = completed_.load(std::memory_order_relaxed) + 1;
-  if (driven.watch != nullptr) {  // it had its turn: after abort others may not, and touch nothing of this
+  if (driven.watch != nullptr) {    // it had its turn: after abort others may not, and touch nothing of this
     composed_.composition.reset();  // of a call that ended for want of memory
     moving_ = false;
     recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
