@@ -18,7 +18,7 @@ using namespace shoal;
 constexpr int kWorlds[] = {8, 64, 1024};
 
 void build(benchmark::State& state, const algorithms::Algorithm* algorithm, int world) {
-  const plan::Request request{.rank = {world / 3}, .world = {world}, .root = {0}, .group = 8};
+  const plan::Request request{.world = {world}, .rank = {world / 3}, .root = {0}, .group = 8};
   const plan::Plan once = algorithm->build(request);
   if (!once.refusal.empty()) return state.SkipWithError(std::string(once.refusal).c_str());
   for (auto _ : state) benchmark::DoNotOptimize(algorithm->build(request));
