@@ -115,8 +115,9 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
-  endpoint_.window = std::make_shared<link::Window>(settings_.window);
-  endpoint_.window_channel = engine::kWindowChannel;
+  window_ = std::make_shared<link::Window>(settings_.window);
+  board_ = std::make_shared<link::Window>(engine::Boards::size());
+  endpoint_.windows = {{engine::kWindowChannel, window_}, {engine::kBoardChannel, board_}};
   if (settings_.shim) {
     shimmed_ = std::make_unique<transports::ShimmedTransports>(*settings_.shim, transports::transports());
     log::info(rank().value, "SHOAL_SHIM={}: messages are delayed, and plans over mapped memory are off", settings_.shim_text);
@@ -125,7 +126,7 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
                                                      shimmed_ ? shimmed_->transports() : transports::transports(),
                                                      std::move(network), std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
-  execution_ = std::make_unique<engine::Execution>(*links_, ids.front().communicator);
+  execution_ = std::make_unique<engine::Execution>(*links_, world_, rank(), ids.front().communicator);
   plans_.resize(algorithms::all().size());
   situation_ = situation_of(agreement_.peers, settings_);
   tuner_.emplace(settings_, situation_);
@@ -334,10 +335,15 @@ Status Communicator::start(const engine::Call& call) {
   if (!choice.is_ok()) return choice.status();
   recorder_.choose(call.ticket, static_cast<std::int16_t>(choice->algorithm - algorithms::all().data()));
   const Planned& planned = plan_for(*choice->algorithm, call.root);
+  if (planned.plan.one_shot) {
+    if (Status opened = board_->open(); !opened.is_ok()) return opened;
+    execution_->start_one_shot(call, board_->memory());
+    return {};
+  }
   std::span<std::byte> window;
   if (planned.plan.shared > 0) {
-    if (Status opened = endpoint_.window->open(); !opened.is_ok()) return opened;
-    window = endpoint_.window->memory();
+    if (Status opened = window_->open(); !opened.is_ok()) return opened;
+    window = window_->memory();
   }
   const Bytes part = engine::part_limit(planned.plan, planned.widest, choice->tuning.slice, settings_.window);
   execution_->start(call, planned.plan, part, choice->tuning.in_flight, window);

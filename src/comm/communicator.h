@@ -173,6 +173,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Settings settings_;
   std::unique_ptr<transports::ShimmedTransports> shimmed_;  // null: nothing slows the links
   std::unique_ptr<link::Switchboard> switchboard_;
+  std::shared_ptr<link::Window> window_, board_;  // shown to the ranks of this host
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;
   std::optional<Tuner> tuner_;

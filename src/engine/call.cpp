@@ -38,6 +38,14 @@ std::string describe(const Call& call) {
   return text;
 }
 
+Status another_call(const Call& call, Rank rank, const std::string& how) {
+  return {Code::invalid_usage,
+          fmt::format("{}: rank {} makes another call ({}): all ranks must make the same calls, with the same count, type, "
+                      "reduction and root, in the same order",
+                      describe(call), rank.value, how),
+          rank};
+}
+
 std::uint64_t details_digest(const Call& call) {
   std::uint64_t all = call.variant;
   if (call.codec != nullptr)

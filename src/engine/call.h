@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/status.h"
 #include "core/types.h"
 #include "device/reduce.h"
 #include "plan/plan.h"
@@ -63,6 +64,9 @@ struct Call {
 
 // "all_reduce #88 of 1000 float32, sum"; "broadcast #3 of 7 int8, root 2"
 std::string describe(const Call& call);
+
+// A message that belongs to another call has come from `rank`; `how` that shows.
+Status another_call(const Call& call, Rank rank, const std::string& how);
 
 // What all ranks must agree on besides the members above, digested: lengths of all_gather_v, how a call is compressed; 0:
 // nothing.

@@ -15,7 +15,13 @@ constexpr std::size_t kCacheLine = 64;
 
 }  // namespace
 
-Execution::Execution(Links& links, std::uint64_t communicator) : links_(links), communicator_(communicator), transfers_(links) {
+Execution::Execution(Links& links, World world, Rank rank, std::uint64_t communicator)
+    : links_(links),
+      world_(world),
+      rank_(rank),
+      communicator_(communicator),
+      boards_(links, world, rank, kBoardChannel),
+      transfers_(links) {
   for (std::size_t i = 0; i < kMaxLanes * kMaxInFlight; ++i) tracks_.emplace_back(links);
 }
 
@@ -29,7 +35,7 @@ Bytes part_limit(const plan::Plan& plan, std::int32_t widest, Bytes slice, Bytes
 
 void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int slices_in_flight, std::span<std::byte> window) {
   expects(plan.lanes.size() <= kMaxLanes && slices_in_flight <= kMaxInFlight, "a plan of few lanes, with few slices in flight");
-  transferring_ = false;
+  transferring_ = in_one_shot_ = false;
   // How many slices are in flight, and where they are cut, is agreed, though not how many there are where only two ranks know a
   // block's length.
   const bool agreed = call.collective != plan::Collective::all_to_all_v;
@@ -63,9 +69,18 @@ void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int 
     }
 }
 
+void Execution::start_one_shot(const Call& call, std::span<std::byte> board) {
+  used_ = running_ = 0;
+  transferring_ = false;
+  in_one_shot_ = true;
+  job_.call = call;
+  one_shot_.start(call, boards_, board, world_, rank_, {signature(call, communicator_)});
+}
+
 void Execution::start(std::vector<Transfer> transfers, Bytes message) {
   used_ = running_ = 0;
   transferring_ = true;
+  in_one_shot_ = false;
   transfers_.start(std::move(transfers), communicator_, kTransferChannel, message);
 }
 
@@ -88,12 +103,14 @@ bool Execution::advance() {
     moved |= track.advance();
     if (track.done()) --running_;
   }
+  if (in_one_shot_ && !one_shot_.done()) moved |= one_shot_.advance();
   if (transferring_ && !transfers_.done()) moved |= transfers_.advance();
   return moved;
 }
 
 Traffic Execution::traffic() const {
   Traffic all;
+  if (in_one_shot_) return one_shot_.traffic();
   for (std::size_t i = 0; i < used_; ++i) {
     all.sent.value += tracks_[i].traffic().sent.value;
     all.received.value += tracks_[i].traffic().received.value;
@@ -104,7 +121,7 @@ Traffic Execution::traffic() const {
 const Status& Execution::failure() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].failure().is_ok()) return tracks_[i].failure();
-  return transfers_.failure();
+  return in_one_shot_ ? one_shot_.failure() : transfers_.failure();
 }
 
 std::string Execution::describe() const {
@@ -114,6 +131,7 @@ std::string Execution::describe() const {
 // How far the slowest lane is.
 std::string Execution::progress() const {
   if (transferring_) return "";
+  if (in_one_shot_) return one_shot_.progress();
   std::size_t slice = job_.slices;
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].done()) slice = std::min(slice, tracks_[i].slice());
@@ -137,6 +155,7 @@ Standing Execution::standing() const {
 Waiting Execution::waiting() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].done()) return tracks_[i].waiting();
+  if (in_one_shot_) return one_shot_.waiting();
   if (!transferring_ || transfers_.done()) return tracks_.front().waiting();
   return {transfers_.current().peer, kTransferChannel, !transfers_.current().sending};
 }

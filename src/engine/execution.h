@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/boards.h"
+#include "engine/one_shot.h"
 #include "engine/track.h"
 #include "engine/transfers.h"
 
@@ -19,25 +21,28 @@ struct Tuning {
 };
 
 inline constexpr int kMaxInFlight = 16;
-// The links between two ranks: kMaxChannels x kMaxInFlight for plans, then one for point to point and one over which the two
-// show each other their shared slots.
+// The links between two ranks: kMaxChannels x kMaxInFlight for plans, then one for point to point and two over which the two show
+// each other their shared slots and their boards.
 inline constexpr int kMaxChannels = 2;
 inline constexpr int kTransferChannel = kMaxChannels * kMaxInFlight;
 inline constexpr int kWindowChannel = kTransferChannel + 1;
-inline constexpr int kAllChannels = kWindowChannel + 1;
+inline constexpr int kBoardChannel = kWindowChannel + 1;
+inline constexpr int kAllChannels = kBoardChannel + 1;
 
 class Execution {
  public:
-  Execution(Links& links, std::uint64_t communicator);
+  Execution(Links& links, World world, Rank rank, std::uint64_t communicator);
 
   // `part`: most bytes of a chunk of a slice, see part_limit. `window`: this rank's memory for shared slots, if the plan has any.
   void start(const Call& call, const plan::Plan& plan, Bytes part, int in_flight, std::span<std::byte> window = {});
   void start(std::vector<Transfer> transfers, Bytes message);
+  // Over boards. `board`: this rank's window on kBoardChannel, open.
+  void start_one_shot(const Call& call, std::span<std::byte> board);
 
   // Runs what can run now; true if anything moved.
   bool advance();
   // All steps are done and every byte has left this rank.
-  bool done() const { return running_ == 0 && transfers_.done() && links_.flushed(); }
+  bool done() const { return running_ == 0 && (!in_one_shot_ || one_shot_.done()) && transfers_.done() && links_.flushed(); }
   // The first message that does not fit, if any. (Links that cannot be made are a wait that does not end: see drive.cpp.)
   const Status& failure() const;
 
@@ -59,6 +64,7 @@ class Execution {
   void for_each_waiting(F&& f) const {
     for (std::size_t i = 0; i < used_; ++i)
       if (!tracks_[i].done()) f(tracks_[i].waiting());
+    if (in_one_shot_ && !one_shot_.done()) f(one_shot_.waiting());
     transfers_.for_each_waiting(f);
   }
 
@@ -69,10 +75,15 @@ class Execution {
   std::string progress() const;
 
   Links& links_;
+  World world_;
+  Rank rank_;
   std::uint64_t communicator_;
   Job job_;
   std::vector<Track> tracks_;
   std::size_t used_ = 0, running_ = 0;
+  Boards boards_;
+  OneShot one_shot_;
+  bool in_one_shot_ = false;
   Transfers transfers_;
   bool transferring_ = false;
   std::unique_ptr<std::byte[]> scratch_;

@@ -330,13 +330,9 @@ const Message* Track::arrived(Link& in, Rank from, Bytes expected) {
   if (message == nullptr) return nullptr;
   if (message->tag == job_->tag && message->payload.size() == expected.value) [[likely]]
     return message;
-  failure_ = Status(
-      Code::invalid_usage,
-      fmt::format("{}: rank {} makes another call (its message has {} bytes, {} expected, and {} signature): all ranks must make "
-                  "the same calls, with the same count, type, reduction and root, in the same order",
-                  describe(job_->call), from.value, message->payload.size(), expected.value,
-                  message->tag == job_->tag ? "the same" : "another"),
-      from);
+  failure_ = another_call(job_->call, from,
+                          fmt::format("its message has {} bytes, {} expected, and {} signature", message->payload.size(),
+                                      expected.value, message->tag == job_->tag ? "the same" : "another"));
   return nullptr;
 }
 

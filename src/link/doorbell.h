@@ -3,8 +3,10 @@
 // out. Lives in memory that the waiter and its peers map (one page a rank, see DoorbellPage), or in plain memory of one process.
 //
 // Protocol. The waiter: ticket = arm(); look once more at everything it waits for; sleep(ticket, timeout) or disarm(). The peer:
-// publish with a sequentially consistent store; ring(). Either the waiter's last look sees what was published, or ring() sees
-// the waiter armed: no wake-up is lost, and ring() costs one load while nobody sleeps.
+// publish with a releasing store; ring(). Either the waiter's last look sees what was published, or ring() sees the waiter armed:
+// no wake-up is lost, and ring() costs one load while nobody sleeps. For that a full fence must lie between the two accesses of
+// each side. A waiter that sleeps rarely runs it for both (RemoteFence), since on the peer's side it would cost as much as all
+// the rest of a small message; one that sleeps often asks its peers to fence.
 #pragma once
 
 #include <atomic>
@@ -14,6 +16,7 @@
 
 #include "core/status.h"
 #include "link/memory_file.h"
+#include "link/remote_fence.h"
 #include "link/socket.h"
 
 namespace shoal::link {
@@ -24,17 +27,22 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // Peer: wakes the waiter if it sleeps or is about to. Must follow a seq_cst store that published the news. Any thread.
+  // Peer: wakes the waiter if it sleeps or is about to. Must follow the store that published the news. Any thread.
   void ring() {
-    if (armed_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    order();
+    if (armed_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake();
+  }
+  // Peer: what it stored before is seen by a waiter that it does not see armed, or asking, after.
+  void order() const {
+    if (peers_fence_.load(std::memory_order_relaxed) != 0 || !RemoteFence::takes_part())
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    else
+      std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
   // Waiter: one thread at a time per doorbell.
-  std::uint32_t arm() {
-    armed_.store(1, std::memory_order_seq_cst);
-    return rings_.load(std::memory_order_seq_cst);
-  }
+  std::uint32_t arm();
   void disarm() { armed_.store(0, std::memory_order_relaxed); }
   // Returns on a ring since arm(), at the timeout, or early for no reason; disarms. False at the timeout.
   bool sleep(std::uint32_t ticket, std::chrono::nanoseconds timeout);
@@ -44,9 +52,14 @@ class Doorbell {
 
  private:
   void wake();
+  void decide_who_fences();
 
   std::atomic<std::uint32_t> rings_{0};  // the futex word; counts rings while armed
   std::atomic<std::uint32_t> armed_{0};
+  std::atomic<std::uint32_t> peers_fence_{1};  // the waiter sleeps often, or cannot fence for them
+  // The waiter's own.
+  std::uint32_t sleeps_ = 0;
+  std::uint64_t since_ = 0;  // ticks
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/status.h"
 #include "core/types.h"
@@ -83,8 +84,10 @@ class Link {
 
   virtual Wakeup wakeup() const = 0;
   virtual Direct* direct() { return nullptr; }
-  // The peer's window, readable here: only of links on the endpoint's window channel; empty where memory cannot be mapped.
+  // The peer's window, readable here: only of links on a channel that shows one; empty where memory cannot be mapped.
   virtual std::span<std::byte> window() const { return {}; }
+  // Wakes the peer if it sleeps: after a seq_cst store of news into this rank's window.
+  virtual void ring() {}
   virtual Bytes max_message() const = 0;
   virtual std::string_view transport() const = 0;  // "shm", "tcp", ...
 };
@@ -100,8 +103,24 @@ struct PeerIdentity {
   std::string local_address;  // name of the abstract UNIX listener, empty if there is none
 };
 
+// Memory that a rank shows to its peers over the links of one channel; same size on all ranks. Those links carry messages without
+// data only.
+struct ShownWindow {
+  int channel = -1;
+  std::shared_ptr<Window> window;
+};
+
 // One rank's own things that its links use. Outlives them.
 struct Endpoint {
+  // Null: none is shown on this channel.
+  std::shared_ptr<Window> window_on(int channel) const {
+    for (const ShownWindow& each : windows)
+      if (each.channel == channel) return each.window;
+    return nullptr;
+  }
+  // Most bytes of a message on this channel.
+  Bytes max_message_on(int channel) const { return window_on(channel) == nullptr ? max_message : Bytes{0}; }
+
   PeerIdentity self;
   std::uint64_t communicator = 0;  // same number on all ranks of one communicator
   Bytes max_message{64 << 10};     // agreed, equal on all ranks
@@ -109,8 +128,7 @@ struct Endpoint {
   bool loopback_disable = false;   // agreed
   bool shm_disable = false;        // agreed
   Doorbell* doorbell = nullptr;    // rung by peers
-  std::shared_ptr<Window> window;  // shown to peers over links on window_channel; same size on all ranks
-  int window_channel = -1;
+  std::vector<ShownWindow> windows;
   int connects = 10;                            // how often a refused connect is tried; the n-th pause is n times as long:
   std::chrono::milliseconds connect_pause{20};  // 0.9 s in all
   int doorbell_descriptor = -1;                 // memory file whose page 0 starts with *doorbell; -1: only loopback can ring it

@@ -8,8 +8,7 @@
 //
 //   producer line | consumer line | control line 0..credits-1 | data 0..credits-1
 //
-// Whoever wakes the other side does so after commit(), and after release() if that asks for it (see Doorbell): publishing and
-// looking are sequentially consistent. The other side is not trusted: what it writes can neither lead outside the memory nor
+// Whoever wakes the other side does so after commit(), and after release() if that asks for it (see Doorbell). The other side is not trusted: what it writes can neither lead outside the memory nor
 // change under a message once front() has shown its length.
 //
 // RingProducer belongs to the sending thread, RingConsumer to the receiving one; the memory outlives both.
@@ -25,6 +24,7 @@
 
 #include "core/expects.h"
 #include "core/types.h"
+#include "link/doorbell.h"
 #include "link/link.h"
 
 namespace shoal::link {
@@ -118,7 +118,7 @@ class RingProducer {
     if (length_ <= kInlinePayload) control.payload = inline_;
     control.length = length_;
     control.tag = tag.value;
-    control.sequence.store(++position_, std::memory_order_seq_cst);  // pairs with RingConsumer::front
+    control.sequence.store(++position_, std::memory_order_release);  // pairs with RingConsumer::front
     if (++slot_ == shape_.slots()) slot_ = 0;
   }
 
@@ -172,17 +172,22 @@ class RingConsumer {
   // As Link::front; one load while there is nothing.
   const Message* front() {
     if (shown_) return &message_;
-    if (controls_[slot_].sequence.load(std::memory_order_seq_cst) != position_ + 1) return nullptr;  // pairs with commit
+    if (controls_[slot_].sequence.load(std::memory_order_acquire) != position_ + 1) return nullptr;  // pairs with commit
     return show();
   }
 
-  // As Link::release. True if the producer waits for credit: ring its doorbell.
-  bool release() {
+  // As Link::release. True if the producer waits for credit: ring its doorbell. `producers`: that doorbell, which knows whether a
+  // fence is needed; null: it is.
+  bool release(const Doorbell* producers) {
     expects(shown_, "release follows a front that gave a message");
     shown_ = false;
     if (++slot_ == shape_.slots()) slot_ = 0;
-    self_->released.store(++position_, std::memory_order_seq_cst);  // pairs with RingProducer::look_for_credit
-    return peer_->starving.load(std::memory_order_seq_cst) != 0;
+    self_->released.store(++position_, std::memory_order_release);  // pairs with RingProducer::look_for_credit
+    if (producers != nullptr)
+      producers->order();
+    else
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    return peer_->starving.load(std::memory_order_relaxed) != 0;
   }
 
   // The length, longer than a message can be, that the producer claimed; 0 while all is well. No message passes after it.

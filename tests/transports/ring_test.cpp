@@ -39,7 +39,7 @@ struct TestRing {
     if (message == nullptr || message->tag.value != tag || message->payload.size() != bytes) return false;
     for (std::size_t i = 0; i < bytes; ++i)
       if (message->payload[i] != static_cast<std::byte>(i + tag)) return false;
-    consumer.release();
+    consumer.release(nullptr);
     return true;
   }
 
@@ -92,7 +92,7 @@ TEST_CASE("ring: a release asks for the doorbell only while the producer waits f
   TestRing ring({{8}, 2}, 0);
   const auto released = [&] {
     REQUIRE(ring.consumer.front() != nullptr);
-    return ring.consumer.release();
+    return ring.consumer.release(nullptr);
   };
   REQUIRE(ring.send(8, 0));
   CHECK_FALSE(released());
@@ -121,10 +121,10 @@ TEST_CASE("ring: misuse is a broken expectation") {
   TestRing ring({{100}, 1}, 0);
   CHECK_THROWS_AS(ring.producer.acquire({101}), BrokenExpectation);
   CHECK_THROWS_AS(ring.producer.commit({0}), BrokenExpectation);
-  CHECK_THROWS_AS(ring.consumer.release(), BrokenExpectation);
+  CHECK_THROWS_AS(ring.consumer.release(nullptr), BrokenExpectation);
   REQUIRE(ring.send(1, 1));
   CHECK_THROWS_AS(ring.producer.commit({0}), BrokenExpectation);
-  CHECK_THROWS_AS(ring.consumer.release(), BrokenExpectation);
+  CHECK_THROWS_AS(ring.consumer.release(nullptr), BrokenExpectation);
 }
 
 TEST_CASE("ring: a length that cannot be shows no message and is told") {
@@ -173,7 +173,7 @@ TEST_CASE("ring: two threads pass a stream of mixed sizes across the wrap of 32 
       }
       if (!ring.receive(received % 501, received)) {
         intact = false;
-        ring.consumer.release();
+        ring.consumer.release(nullptr);
       }
       ++received;
     }

@@ -82,7 +82,7 @@ class LoopbackLink final : public link::Link {
   }
   const link::Message* front() override { return incoming_.front(); }
   void release() override {
-    if (incoming_.release()) end_.other().ring();
+    if (incoming_.release(nullptr)) end_.other().ring();
   }
 
   void progress() override {}
@@ -91,6 +91,7 @@ class LoopbackLink final : public link::Link {
 
   link::Wakeup wakeup() const override { return {.rings_doorbell = true}; }
   std::span<std::byte> window() const override { return end_.other().window(); }
+  void ring() override { end_.other().ring(); }
   Bytes max_message() const override { return end_.channel().shape.max_message; }
   std::string_view transport() const override { return "loopback"; }
 

@@ -27,7 +27,7 @@ class MeetingPlace {
  public:
   // `window`: opened, or none.
   End come(const Meeting& meeting, const link::Endpoint& self, const std::shared_ptr<link::Window>& window) {
-    const link::RingShape shape{self.max_message, self.credits};
+    const link::RingShape shape{self.max_message_on(meeting.channel), self.credits};
     const std::lock_guard lock(mutex_);
     if (auto found = waiting_.extract(meeting)) {
       expects(found.mapped()->shape == shape, "both ranks of a loopback link have the same max_message and credits");
@@ -88,7 +88,7 @@ bool LoopbackTransport::reaches(const link::Endpoint& self, const link::PeerIden
 std::unique_ptr<link::Connection> LoopbackTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
                                                              int channel, link::Descriptor /*stream*/, bool /*connecting*/) {
   const auto [low, high] = std::minmax(self.self.rank, peer.rank);
-  std::shared_ptr<link::Window> window = channel == self.window_channel ? self.window : nullptr;
+  std::shared_ptr<link::Window> window = self.window_on(channel);
   // Without memory the link is made all the same; whoever wants to read the window finds it empty.
   if (window != nullptr && !window->open().is_ok()) window = nullptr;
   return std::make_unique<LoopbackConnection>(meetings_, Meeting{self.communicator, low, high, channel}, self, peer, window);

@@ -61,7 +61,7 @@ class ShimmedTransports::Shimmed final : public link::Transport {
                                             link::Descriptor stream, bool connecting) override {
     link::Endpoint inside = self;
     inside.max_message.value += kShimTrailer;
-    inside.window = nullptr;
+    inside.windows.clear();
     return std::make_unique<Making>(owner_, self, peer, inner_.connect(inside, peer, channel, std::move(stream), connecting));
   }
 

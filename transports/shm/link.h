@@ -36,7 +36,7 @@ class ShmLink final : public link::Link {
   }
   const link::Message* front() override { return incoming_.front(); }
   void release() override {
-    if (incoming_.release()) peers_doorbell_.ring();
+    if (incoming_.release(&peers_doorbell_)) peers_doorbell_.ring();
   }
 
   void progress() override {}
@@ -45,6 +45,7 @@ class ShmLink final : public link::Link {
 
   link::Wakeup wakeup() const override;
   std::span<std::byte> window() const override { return peers_window_.memory(); }
+  void ring() override { peers_doorbell_.ring(); }
   Bytes max_message() const override { return max_message_; }
   std::string_view transport() const override { return "shm"; }
 

@@ -42,12 +42,11 @@ std::span<std::byte> bytes_of(T& value) {
 
 class ShmConnection : public link::Connection {
  public:
-  // `window`: this side's, on the window channel.
-  ShmConnection(const link::Endpoint& self, const link::PeerIdentity& peer, std::shared_ptr<link::Window> window,
-                link::Descriptor stream)
-      : pair_{{self.max_message, self.credits}},
+  
+  ShmConnection(const link::Endpoint& self, const link::PeerIdentity& peer, int channel, link::Descriptor stream)
+      : pair_{{self.max_message_on(channel), self.credits}},
         own_page_(self.doorbell_descriptor),
-        window_(std::move(window)),
+        window_(self.window_on(channel)),
         peer_(peer),
         stream_(std::move(stream)) {}
 
@@ -192,9 +191,8 @@ bool ShmTransport::reaches(const link::Endpoint& self, const link::PeerIdentity&
 std::unique_ptr<link::Connection> ShmTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer, int channel,
                                                         link::Descriptor stream, bool connecting) {
   if (self.doorbell_descriptor < 0) return std::make_unique<NoConnection>();
-  const std::shared_ptr<link::Window> window = channel == self.window_channel ? self.window : nullptr;
-  if (connecting) return std::make_unique<ConnectingSide>(self, peer, window, std::move(stream));
-  return std::make_unique<AcceptingSide>(self, peer, window, std::move(stream));
+  if (connecting) return std::make_unique<ConnectingSide>(self, peer, channel, std::move(stream));
+  return std::make_unique<AcceptingSide>(self, peer, channel, std::move(stream));
 }
 
 }  // namespace shoal::transports

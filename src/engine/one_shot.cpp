@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/one_shot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace shoal::engine {
+
+using plan::Collective;
+
+namespace {
+
+// Calls of more than a message or two are cut into about so many pieces, so that ranks copy, read and add at the same time.
+constexpr std::size_t kPieces = 4;
+constexpr std::size_t kShortest = 8 << 10;  // bytes of a message that is worth a number of its own
+
+constexpr std::size_t kStreamStoresFrom = 16 << 20;  // as Execution has it
+
+}  // namespace
+
+OneShot::Content OneShot::content_of(std::int32_t rank) const {
+  const std::int32_t root = call_.root.value;
+  switch (call_.collective) {
+    case Collective::all_reduce: return Content::vector;
+    case Collective::reduce: return rank == root && adds_input_ ? Content::nothing : Content::vector;
+    case Collective::broadcast: return rank == root ? Content::vector : Content::nothing;
+    case Collective::all_gather: return Content::own_block;
+    case Collective::gather: return rank == root ? Content::nothing : Content::own_block;
+    case Collective::reduce_scatter:
+    case Collective::all_to_all: return Content::all_blocks;
+    case Collective::scatter: return rank == root ? Content::all_blocks : Content::nothing;
+    default: return Content::vector;  // barrier: no elements
+  }
+}
+
+bool OneShot::reads_from(std::int32_t rank) const {
+  const std::int32_t root = call_.root.value;
+  switch (call_.collective) {
+    case Collective::reduce:
+    case Collective::gather: return rank_ == root && rank != rank_;
+    case Collective::broadcast:
+    case Collective::scatter: return rank_ != root && rank == root;
+    default: return rank != rank_;
+  }
+}
+
+void OneShot::start(const Call& call, Boards& boards, std::span<std::byte> own_board, World world, Rank rank, link::Tag tag) {
+  call_ = call;
+  boards_ = &boards;
+  own_board_ = own_board;
+  world_ = world.value;
+  rank_ = rank.value;
+  tag_ = tag;
+  width_ = element_bytes(call.type);
+  reduces_ = plan::is_reduction(call.collective);
+  scales_ = reduces_ && device::scales_input(call.type, call.op);
+  kernels_ = &device::kernels(call.type, call.op);
+  stream_stores_ = size_of(call.count, call.type).value >= kStreamStoresFrom;
+
+  const bool all_blocks = call.collective == Collective::reduce_scatter || call.collective == Collective::all_to_all ||
+                          call.collective == Collective::scatter;
+  const std::size_t blocks = all_blocks ? static_cast<std::size_t>(world_) : 1;
+  const std::size_t most = Boards::kSlotBytes / blocks, whole = size_of(call.count, call.type).value;
+  const std::size_t bytes = std::clamp(whole / kPieces, std::min(kShortest / blocks, most), most);
+  piece_elements_ = std::max<std::size_t>(bytes / width_, 1);
+  pieces_ = call.collective == Collective::barrier ? 1 : (call.count.value + piece_elements_ - 1) / piece_elements_;
+  if (pieces_ <= 1) piece_elements_ = call.count.value;
+
+  first_ = boards.finished() + 1;
+  shown_ = read_ = 0;
+  from_ = 0;
+  received_ = {};
+  failure_ = {};
+  waiting_ = {{rank_}, boards.channel(), true};
+  const bool in_place = reduces_ && output(rank_, 0) == input(rank_, 0);
+  adds_input_ = reduces_ && !scales_ && (!in_place || rank_ <= 1);
+  own_copied_ = pieces_ == 0;
+}
+
+OneShot::Piece OneShot::piece_at(std::uint64_t i) const {
+  const std::size_t begin = i * piece_elements_;
+  return {begin, std::min(piece_elements_, call_.count.value - begin)};
+}
+
+Bytes OneShot::message_of(std::int32_t rank, const Piece& piece) const {
+  const std::size_t blocks = content_of(rank) == Content::all_blocks ? static_cast<std::size_t>(world_) : 1;
+  return {piece.elements * width_ * blocks};
+}
+
+// Where an element of a block is in the user's memory; the vector is block 0 of any rank.
+const std::byte* OneShot::input(std::int32_t block, std::size_t element) const {
+  const Content content = content_of(rank_);
+  const std::size_t before = content == Content::all_blocks ? static_cast<std::size_t>(block) * call_.count.value : 0;
+  return static_cast<const std::byte*>(call_.input) + (before + element) * width_;
+}
+std::byte* OneShot::output(std::int32_t block, std::size_t element) const {
+  const bool blocks = call_.collective == Collective::all_gather || call_.collective == Collective::gather ||
+                      call_.collective == Collective::all_to_all;
+  const std::size_t before = blocks ? static_cast<std::size_t>(block) * call_.count.value : 0;
+  return static_cast<std::byte*>(call_.output) + (before + element) * width_;
+}
+
+bool OneShot::advance() {
+  if (done()) return false;
+  if (!boards_->open(own_board_)) {
+    waiting_.peer = boards_->awaited();
+    failure_ = boards_->failure();
+    return false;
+  }
+  bool moved = false;
+  while (read_ < pieces_) {
+    while (shown_ < pieces_ && shown_ < read_ + Boards::kAhead && show_one()) moved = true;
+    if (!own_copied_ && shown_ > 0) {
+      copy_own();  // while the others get there
+      own_copied_ = true;
+    }
+    if (shown_ == read_ || !read_one()) return moved;
+    moved = true;
+  }
+  return true;
+}
+
+bool OneShot::show_one() {
+  const Content content = content_of(rank_);
+  if (content == Content::nothing) {
+    ++shown_;
+    return true;
+  }
+  const Piece piece = piece_at(shown_);
+  const Bytes n = message_of(rank_, piece);
+  std::byte* to = boards_->room(number_of(shown_), n);
+  if (to == nullptr) {
+    waiting_.peer = boards_->awaited();
+    waiting_.to_receive = false;
+    return false;
+  }
+  const std::int32_t blocks = content == Content::all_blocks ? world_ : 1;
+  for (std::int32_t b = 0; b < blocks; ++b, to += piece.elements * width_) {
+    if (scales_)
+      kernels_->load_input({to}, input(b, piece.begin), piece.elements, call_.scale);
+    else if (piece.elements > 0)
+      std::memcpy(to, input(b, piece.begin), piece.elements * width_);
+  }
+  boards_->show(number_of(shown_), tag_, n);
+  ++shown_;
+  return true;
+}
+
+// The rest of one piece, as far as it is there.
+bool OneShot::read_one() {
+  const Piece piece = piece_at(read_);
+  for (; from_ < world_; ++from_) {
+    if (from_ == rank_) {
+      if (sums_here()) add_own(piece);
+      continue;
+    }
+    if (!reads_from(from_)) continue;
+    const Bytes n = message_of(from_, piece);
+    const Boards::Shown shown = boards_->look({from_}, number_of(read_), tag_, n);
+    if (shown.data == nullptr) {
+      waiting_.peer = {from_};
+      waiting_.to_receive = true;
+      if (shown.another) failure_ = another_call(call_, {from_}, "what it shows has another length or signature");
+      return false;
+    }
+    take(from_, shown.data + own_block_in(from_, piece), piece);
+    received_.value += piece.elements * width_;
+  }
+  from_ = 0;
+  ++read_;
+  boards_->finish();
+  return true;
+}
+
+// Where this rank's block lies in another rank's message.
+std::size_t OneShot::own_block_in(std::int32_t rank, const Piece& piece) const {
+  return content_of(rank) == Content::all_blocks ? static_cast<std::size_t>(rank_) * piece.elements * width_ : 0;
+}
+
+void OneShot::take(std::int32_t from, const std::byte* data, const Piece& piece) {
+  if (reduces_) return add(from, data, piece);
+  device::copy({output(from, piece.begin), nullptr, stream_stores_}, {data, piece.elements * width_});
+}
+
+void OneShot::add_own(const Piece& piece) {
+  if (adds_input_) return add(rank_, input(rank_, piece.begin), piece);
+  add(rank_, boards_->own(number_of(read_), message_of(rank_, piece)) + own_block_in(rank_, piece), piece);
+}
+
+// Summands come in the order of ranks.
+void OneShot::add(std::int32_t from, const std::byte* summand, const Piece& piece) {
+  if (from == 0) {
+    first_summand_ = summand;
+    return;
+  }
+  std::byte* const sum = output(rank_, piece.begin);
+  const device::CombineFn f = from == world_ - 1 ? kernels_->combine_final : kernels_->combine;
+  f({sum, nullptr, stream_stores_}, from == 1 ? first_summand_ : sum, summand, piece.elements, call_.scale);
+}
+
+// This rank's block of a result that is copied.
+void OneShot::copy_own() const {
+  const bool here = !reduces_ && plan::has_output(call_.collective, rank_, call_.root.value, in_blocks(call_.collective) ? rank_ : 0) &&
+                    plan::has_input(call_.collective, rank_, call_.root.value, in_blocks(call_.collective) ? rank_ : 0);
+  if (!here) return;
+  std::byte* const to = output(rank_, 0);
+  const std::byte* const from = input(rank_, 0);
+  if (to != from) device::copy({to, nullptr, stream_stores_}, {from, size_of(call_.count, call_.type).value});
+}
+
+std::string OneShot::progress() const { return pieces_ > 1 ? fmt::format(", piece {} of {}", std::min(read_ + 1, pieces_), pieces_) : ""; }
+
+}  // namespace shoal::engine
