@@ -7,8 +7,8 @@
 //   ranks 1 2 3  show
 //   rank 0            copy 1 2 3
 //
-// Cost: one hop; the root reads (p-1)/p n bytes, the others write n/p. Wins for small blocks within a host. Here the root says when
-// it has read, so that slots can be used again; boards look that up when they need them.
+// Cost: one hop; the root reads (p-1)/p n bytes, the others write n/p. Wins for small blocks within a host. Here the root says
+// when it has read, so that slots can be used again; boards look that up when they need them.
 #include "algorithms/algorithms.h"
 #include "plan/builder.h"
 

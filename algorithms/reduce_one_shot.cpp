@@ -6,8 +6,8 @@
 //
 //   show | 0+1+2+3 on rank 0
 //
-// Cost: 1 round of signals; the root reads pn bytes and adds (p-1)n. Wins for small vectors within a host. Here the root says when
-// it has read, so that slots can be used again; boards look that up when they need them.
+// Cost: 1 round of signals; the root reads pn bytes and adds (p-1)n. Wins for small vectors within a host. Here the root says
+// when it has read, so that slots can be used again; boards look that up when they need them.
 #include "algorithms/algorithms.h"
 #include "plan/builder.h"
 

@@ -6,8 +6,8 @@
 //
 //   show 0 1 2 3 | rank r: r+r+r+r
 //
-// Cost: 1 round of signals; each rank writes n bytes, reads n and adds (p-1)/p n. Wins for small blocks within a host. Two sets of
-// slots take turns, so that the next run does not overwrite what a slow rank still reads.
+// Cost: 1 round of signals; each rank writes n bytes, reads n and adds (p-1)/p n. Wins for small blocks within a host. Two sets
+// of slots take turns, so that the next run does not overwrite what a slow rank still reads.
 #include "algorithms/algorithms.h"
 #include "plan/builder.h"
 

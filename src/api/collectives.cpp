@@ -76,7 +76,13 @@ Status run(const Arguments& a, ncclComm_t comm, cudaStream_t stream) {
     if (call.numerics == engine::Numerics::exact && call.op == ReduceOp::prod && !is_integer(*type))
       return fail(Code::invalid_usage, "products of {} cannot be exact: use fast or ordered numerics for them", name_of(*type));
   }
-  return submit(Issued{.on = entered.take(), .call = call, .late_factor = late_factor, .stream = found.take()});
+  // The usual case, without anything that can be kept for later.
+  if (*found == nullptr && late_factor == nullptr && entered->handle().blocking && !in_group()) [[likely]] {
+    comm::Communicator& here = entered->communicator();
+    here.issue(call);
+    return here.run(call, /*beside_compute=*/false);
+  }
+  return submit(Issued{.on = entered.take(), .call = std::move(call), .late_factor = late_factor, .stream = found.take()});
 }
 
 ncclResult_t collective(const char* function, const Arguments& arguments, ncclComm_t comm, cudaStream_t stream) {

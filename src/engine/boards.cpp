@@ -28,7 +28,8 @@ bool Boards::make(std::span<std::byte> own) {
     }
     const std::span<std::byte> window = peers_[q].link->window();
     if (window.size() < sizeof(Board)) {
-      failure_ = fail(Code::system_error, "the memory of rank {} cannot be mapped here ({})", rank.value, peers_[q].link->transport());
+      failure_ =
+          fail(Code::system_error, "the memory of rank {} cannot be mapped here ({})", rank.value, peers_[q].link->transport());
       return false;
     }
     peers_[q].board = reinterpret_cast<Board*>(window.data());

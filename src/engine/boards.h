@@ -3,9 +3,10 @@
 // shows there all others read in place, so that nothing is sent, and nobody is waited for but those whose data are needed.
 //
 // Exchanges are numbered 1, 2, ... alike on all ranks. In each a rank may show one message: beside its number, tag and length in
-// one line up to kInline bytes, else in the slot that belongs to the line. Exchange n uses line n mod kSlots, which may be written
-// again once every rank has finished exchange n - kSlots. Whoever shows exchange n is known to have finished n - kAhead, so that
-// collectives in which everybody shows something ask for nothing else; where only some do, what ranks have finished is looked up.
+// one line up to kInline bytes, else in the slot that belongs to the line. Exchange n uses line n mod kSlots, which may be
+// written again once every rank has finished exchange n - kSlots. Whoever shows exchange n is known to have finished n - kAhead,
+// so that collectives in which everybody shows something ask for nothing else; where only some do, what ranks have finished is
+// looked up.
 //
 // What peers write is not trusted: numbers, tags and lengths are compared with what is expected, nothing of it is followed.
 // Belongs to the thread that drives its rank.
@@ -28,9 +29,9 @@ namespace shoal::engine {
 class Boards {
  public:
   static constexpr std::uint64_t kSlots = 8;
-  static constexpr std::uint64_t kAhead = 3;            // exchanges that a rank may have shown and not finished
-  static constexpr std::size_t kSlotBytes = 32 << 10;   // most bytes of a message
-  static constexpr std::size_t kInline = 48;            // bytes
+  static constexpr std::uint64_t kAhead = 3;           // exchanges that a rank may have shown and not finished
+  static constexpr std::size_t kSlotBytes = 32 << 10;  // most bytes of a message
+  static constexpr std::size_t kInline = 48;           // bytes
   static_assert(2 * kAhead <= kSlots);
 
   // Of the window that a board is.
@@ -119,8 +120,8 @@ class Boards {
   Rank self_;
   int channel_;
   Board* own_ = nullptr;
-  std::vector<Peer> peers_;         // by rank; this one's is empty
-  std::vector<link::Link*> rung_;   // to all peers
+  std::vector<Peer> peers_;        // by rank; this one's is empty
+  std::vector<link::Link*> rung_;  // to all peers
   bool open_ = false;
   Rank awaited_;
   Status failure_;

@@ -202,7 +202,8 @@ void OneShot::add(std::int32_t from, const std::byte* summand, const Piece& piec
 
 // This rank's block of a result that is copied.
 void OneShot::copy_own() const {
-  const bool here = !reduces_ && plan::has_output(call_.collective, rank_, call_.root.value, in_blocks(call_.collective) ? rank_ : 0) &&
+  const bool here = !reduces_ &&
+                    plan::has_output(call_.collective, rank_, call_.root.value, in_blocks(call_.collective) ? rank_ : 0) &&
                     plan::has_input(call_.collective, rank_, call_.root.value, in_blocks(call_.collective) ? rank_ : 0);
   if (!here) return;
   std::byte* const to = output(rank_, 0);
@@ -210,6 +211,8 @@ void OneShot::copy_own() const {
   if (to != from) device::copy({to, nullptr, stream_stores_}, {from, size_of(call_.count, call_.type).value});
 }
 
-std::string OneShot::progress() const { return pieces_ > 1 ? fmt::format(", piece {} of {}", std::min(read_ + 1, pieces_), pieces_) : ""; }
+std::string OneShot::progress() const {
+  return pieces_ > 1 ? fmt::format(", piece {} of {}", std::min(read_ + 1, pieces_), pieces_) : "";
+}
 
 }  // namespace shoal::engine

@@ -63,7 +63,7 @@ class OneShot {
   std::size_t piece_elements_ = 1;  // of every piece but the last
   std::uint64_t first_ = 0;         // the first exchange
   std::uint64_t pieces_ = 0, shown_ = 0, read_ = 0;
-  std::int32_t from_ = 0;                    // rank that is read next, of the piece that is being read
+  std::int32_t from_ = 0;                     // rank that is read next, of the piece that is being read
   const std::byte* first_summand_ = nullptr;  // rank 0's
   bool reduces_ = false, scales_ = false, stream_stores_ = false;
   bool adds_input_ = false;  // this rank's summand is read where the user has it, not from its board

@@ -8,8 +8,8 @@
 //
 //   producer line | consumer line | control line 0..credits-1 | data 0..credits-1
 //
-// Whoever wakes the other side does so after commit(), and after release() if that asks for it (see Doorbell). The other side is not trusted: what it writes can neither lead outside the memory nor
-// change under a message once front() has shown its length.
+// Whoever wakes the other side does so after commit(), and after release() if that asks for it (see Doorbell). The other side is
+// not trusted: what it writes can neither lead outside the memory nor change under a message once front() has shown its length.
 //
 // RingProducer belongs to the sending thread, RingConsumer to the receiving one; the memory outlives both.
 #pragma once

@@ -164,9 +164,10 @@ struct Plan {
   std::int32_t shared = 0;    // slots; not 0: all ranks must be on one host
   std::int32_t credits = 1;   // messages a link must be able to hold for the plan to finish
   bool by_reference = false;  // also right where a send refers to the sender's memory until the receiver takes it
-  // The whole plan is that ranks show what they have and read what they need, once: the engine runs it over boards (engine/boards.h).
+  // The whole plan is that ranks show what they have and read what they need, once: the engine runs it over boards
+  // (engine/boards.h).
   bool one_shot = false;
-  bool pipelined = false;     // its time falls with the length of a slice: ranks work on several slices at once
+  bool pipelined = false;  // its time falls with the length of a slice: ranks work on several slices at once
   Order order = Order::any;
   std::string_view refusal;  // not empty: why this algorithm has no plan for the request; everything else is then void
   std::vector<Lane> lanes;

@@ -42,7 +42,6 @@ std::span<std::byte> bytes_of(T& value) {
 
 class ShmConnection : public link::Connection {
  public:
-  
   ShmConnection(const link::Endpoint& self, const link::PeerIdentity& peer, int channel, link::Descriptor stream)
       : pair_{{self.max_message_on(channel), self.credits}},
         own_page_(self.doorbell_descriptor),
