@@ -36,7 +36,7 @@ void ring_message(benchmark::State& state) {
     benchmark::DoNotOptimize(producer.acquire({bytes}).data());
     producer.commit({1});
     benchmark::DoNotOptimize(consumer.front());
-    consumer.release();
+    consumer.release(nullptr);
   }
 }
 BENCHMARK(ring_message)->Arg(8)->Arg(40)->Arg(41);

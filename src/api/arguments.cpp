@@ -7,10 +7,8 @@
 
 namespace shoal::api {
 
-Result<DataType> read_type(ncclDataType_t type) {
-  const std::optional<DataType> element = data_type_from(static_cast<int>(type));
-  if (!element) return fail(Code::invalid_argument, "datatype is {}, must be 0 .. {}", static_cast<int>(type), kDataTypes - 1);
-  return *element;
+Status no_such_type(ncclDataType_t type) {
+  return fail(Code::invalid_argument, "datatype is {}, must be 0 .. {}", static_cast<int>(type), kDataTypes - 1);
 }
 
 Result<engine::Numerics> read_numerics(shoalNumerics mode) {
@@ -22,7 +20,7 @@ Result<engine::Numerics> read_numerics(shoalNumerics mode) {
   return fail(Code::invalid_argument, "mode is {}, must be 0 (fast), 1 (ordered) or 2 (exact)", static_cast<int>(mode));
 }
 
-Status check_count(const char* name, std::size_t count, DataType type, std::size_t blocks) {
+Status check_large_count(const char* name, std::size_t count, DataType type, std::size_t blocks) {
   if (count > std::numeric_limits<std::size_t>::max() / 2 / element_bytes(type) / blocks)
     return fail(Code::invalid_argument, "{} is {}: more than memory can hold", name, count);
   return {};

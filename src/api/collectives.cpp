@@ -80,7 +80,7 @@ Status run(const Arguments& a, ncclComm_t comm, cudaStream_t stream) {
   if (*found == nullptr && late_factor == nullptr && entered->handle().blocking && !in_group()) [[likely]] {
     comm::Communicator& here = entered->communicator();
     here.issue(call);
-    return here.run(call, /*beside_compute=*/false);
+    return here.run(call);
   }
   return submit(Issued{.on = entered.take(), .call = std::move(call), .late_factor = late_factor, .stream = found.take()});
 }

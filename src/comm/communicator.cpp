@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kTimedBytes = 4096;  // calls of more are long enough for a look at the clock
+constexpr int kLooksAtOnce = 128;          // before the full care of drive: some microseconds
 constexpr int kYields = 50;                // more do not make it faster, on 2 processors with 4 and 8 ranks; 1 is too few
 
 int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
@@ -161,6 +162,7 @@ void Communicator::plan_waiting(const Environment& environment) {
   const bool crowded = ranks_here(agreement_.peers, endpoint_.self) > processors_shared(agreement_.peers, endpoint_.self);
   const auto chosen = environment.spin_us >= 0 ? std::chrono::microseconds(environment.spin_us) : crowded ? 0us : 200us;
   alone_ = {.spin = chosen, .yields = crowded ? kYields : 0, .timeout = std::chrono::milliseconds(environment.timeout_ms)};
+  at_once_ = chosen.count() > 0 ? kLooksAtOnce : 1;
   beside_compute_ = alone_;
   if (environment.spin_us < 0) beside_compute_.spin = 0us;
   beside_compute_.yields = 0;
@@ -254,12 +256,40 @@ void Communicator::issue(Exchange& exchange) {
   recorder_.issue({.ticket = exchange.ticket, .root = static_cast<std::int32_t>(exchange.transfers.size()), .count = bytes});
 }
 
+Status Communicator::run(const engine::Call& call) {
+  const bool timed = size_of(call.count, call.type).value > kTimedBytes;
+  if (!is_turn_of(call.ticket) || !is_well() || trace_ != nullptr || call.composition != nullptr ||
+      call.numerics == engine::Numerics::exact)
+    return drive(begin(call, /*beside_compute=*/false));
+  recorder_.start(call.ticket, timed);
+  running_ = call.sequence;
+  Status started;
+  try {
+    started = start(call);
+  } catch (const std::bad_alloc&) {
+    started = fail(Code::system_error, "rank {}: out of memory", rank().value);
+  }
+  const int looks = !started.is_ok() ? 0 : prepared_.planned->plan.one_shot ? at_once_ : 1;
+  for (int look = 0; look < looks; ++look) {
+    execution_->advance();
+    if (!execution_->done()) continue;
+    recorder_.end(call.ticket, true, timed);
+    finished_.store(running_, std::memory_order_relaxed);
+    pass_turn();
+    return {};
+  }
+  engine::Driven driven = driven_by(alone_);
+  driven.finished = !started.is_ok();
+  driven.result = std::move(started);
+  return drive(std::move(driven));
+}
+
+engine::Driven Communicator::driven_by(const engine::WaitPolicy& policy) {
+  return {.execution = execution_.get(), .doorbell = endpoint_.doorbell, .watch = this, .rank = rank(), .policy = policy};
+}
+
 engine::Driven Communicator::wait_to_begin(std::uint64_t ticket, bool beside_compute, bool timed) {
-  engine::Driven driven{.execution = execution_.get(),
-                        .doorbell = endpoint_.doorbell,
-                        .watch = this,
-                        .rank = rank(),
-                        .policy = beside_compute ? beside_compute_ : alone_};
+  engine::Driven driven = driven_by(beside_compute ? beside_compute_ : alone_);
   driven.result = wait_for_turn(ticket);
   driven.finished = !driven.result.is_ok();
   recorder_.start(ticket, timed || trace_ != nullptr);
@@ -330,23 +360,37 @@ void Communicator::start(const Exchange& exchange) {
   execution_->start(std::move(to_others), settings_.tuning.slice);
 }
 
-Status Communicator::start(const engine::Call& call) {
+// Finds out how to run it, and puts that into prepared_.
+Status Communicator::prepare(const engine::Call& call) {
   Result<Choice> choice = tuner_->choose(call);
   if (!choice.is_ok()) return choice.status();
-  recorder_.choose(call.ticket, static_cast<std::int16_t>(choice->algorithm - algorithms::all().data()));
   const Planned& planned = plan_for(*choice->algorithm, call.root);
-  if (planned.plan.one_shot) {
-    if (Status opened = board_->open(); !opened.is_ok()) return opened;
+  link::Window& window = planned.plan.one_shot ? *board_ : *window_;
+  if (planned.plan.one_shot || planned.plan.shared > 0)
+    if (Status opened = window.open(); !opened.is_ok()) return opened;
+  prepared_ = {.planned = &planned,
+               .collective = call.collective,
+               .numerics = call.numerics,
+               .root = call.root,
+               .length_class = tuner_->length_class(call),
+               .codec = call.codec,
+               .tuning = choice->tuning,
+               .place = static_cast<std::int16_t>(choice->algorithm - algorithms::all().data())};
+  return {};
+}
+
+Status Communicator::start(const engine::Call& call) {
+  if (!prepared_.is_for(call, tuner_->length_class(call))) [[unlikely]]
+    if (Status made = prepare(call); !made.is_ok()) return made;
+  const plan::Plan& plan = prepared_.planned->plan;
+  recorder_.choose(call.ticket, prepared_.place);
+  if (plan.one_shot) {
     execution_->start_one_shot(call, board_->memory());
     return {};
   }
-  std::span<std::byte> window;
-  if (planned.plan.shared > 0) {
-    if (Status opened = window_->open(); !opened.is_ok()) return opened;
-    window = window_->memory();
-  }
-  const Bytes part = engine::part_limit(planned.plan, planned.widest, choice->tuning.slice, settings_.window);
-  execution_->start(call, planned.plan, part, choice->tuning.in_flight, window);
+  const engine::Tuning& tuning = prepared_.tuning;
+  const Bytes part = engine::part_limit(plan, prepared_.planned->widest, tuning.slice, settings_.window);
+  execution_->start(call, plan, part, tuning.in_flight, plan.shared > 0 ? window_->memory() : std::span<std::byte>());
   return {};
 }
 
@@ -373,17 +417,15 @@ void Communicator::pass_turn() {
 }
 
 Status Communicator::wait_for_turn(std::uint64_t ticket) {
-  if (completed_.load(std::memory_order_acquire) + 1 != ticket) [[unlikely]] {
+  if (!is_turn_of(ticket)) [[unlikely]] {
     std::unique_lock lock(turn_mutex_);
     queueing_.fetch_add(1);
     // Every call before this one ends by itself, at the latest by its own deadline. But one that waits on a stream for what
     // another communicator does there may not have begun: after abort, turns count no more, since nobody does anything in them.
-    while (completed_.load(std::memory_order_acquire) + 1 != ticket && !aborted_.load()) turn_.wait_for(lock, 10ms);
+    while (!is_turn_of(ticket) && !aborted_.load()) turn_.wait_for(lock, 10ms);
     queueing_.fetch_sub(1);
   }
-  if (!failed_.load(std::memory_order_acquire) && !aborted_.load() && !revoked_.load(std::memory_order_relaxed)) [[likely]]
-    return {};
-  return failure();
+  return is_well() ? Status() : failure();
 }
 
 Status Communicator::drain() {

@@ -66,10 +66,10 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status check(const Exchange& exchange) const;
   template <typename Work>
   Status run(Work& work, bool beside_compute) {
-    engine::Driven driven = begin(work, beside_compute);
-    if (!driven.finished) without_bad_alloc(driven, [&] { engine::drive({&driven, 1}, this); });
-    return conclude(driven);
+    return drive(begin(work, beside_compute));
   }
+  // The same of a call that nobody runs beside compute, by the shortest way there is: most need no look at anything but data.
+  Status run(const engine::Call& call);
   // Waits for the calls issued before, then starts this one. `beside_compute`: another thread of this rank needs its processor,
   // so waiting must not spin. A failure is also set in the result, finished.
   engine::Driven begin(const engine::Call& call, bool beside_compute);
@@ -132,6 +132,15 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment, link::NetworkDoors network,
                   link::Listener local);
   void plan_waiting(const Environment& environment);
+  Status drive(engine::Driven driven) {
+    if (!driven.finished) without_bad_alloc(driven, [&] { engine::drive({&driven, 1}, this); });
+    return conclude(driven);
+  }
+  bool is_turn_of(std::uint64_t ticket) const { return completed_.load(std::memory_order_acquire) + 1 == ticket; }
+  bool is_well() const {
+    return !failed_.load(std::memory_order_acquire) && !aborted_.load() && !revoked_.load(std::memory_order_relaxed);
+  }
+  engine::Driven driven_by(const engine::WaitPolicy& policy);
   engine::Driven wait_to_begin(std::uint64_t ticket, bool beside_compute, bool timed);
   // A call that has its place in the order must also leave it: lack of memory is how it ends.
   template <typename F>
@@ -149,6 +158,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   };
   const Planned& plan_for(const algorithms::Algorithm& algorithm, Rank root);
   Status start(const engine::Call& call);
+  Status prepare(const engine::Call& call);
   void start(const Exchange& exchange);
   Status wait_for_turn(std::uint64_t ticket);
   void pass_turn();
@@ -177,10 +187,27 @@ class Communicator final : private engine::Watch, public engine::Refill {
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;
   std::optional<Tuner> tuner_;
+  // How the last call was run: most are followed by their like.
+  struct Prepared {
+    const Planned* planned = nullptr;  // null: none was
+    plan::Collective collective = plan::Collective::all_reduce;
+    engine::Numerics numerics = engine::Numerics::fast;
+    Rank root;
+    int length_class = 0;
+    const compress::Codec* codec = nullptr;
+    engine::Tuning tuning;
+    std::int16_t place = 0;  // in the table of algorithms
+    bool is_for(const engine::Call& call, int length) const {
+      return collective == call.collective && length_class == length && root == call.root && numerics == call.numerics &&
+             codec == call.codec && planned != nullptr;
+    }
+  };
+  Prepared prepared_;                                         // whoever runs a call
   engine::Call composed_;                                     // the call that is running, if it is made of several
   bool moving_ = false;                                       // one of them has been started
   std::vector<std::vector<std::unique_ptr<Planned>>> plans_;  // by place in the table of algorithms, and root if it has one
   engine::WaitPolicy alone_, beside_compute_;
+  int at_once_ = 1;  // looks for what the other ranks send that a call is worth before it is driven as one that waits
 
   Situation situation_;
   Registrations registrations_;

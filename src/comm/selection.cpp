@@ -148,8 +148,12 @@ Tuner::Tuner(const Settings& settings, const Situation& situation)
       priced_(smaller(situation, kMostPriced)),
       cluster_(cluster_of(priced_, settings)) {}
 
+int Tuner::length_class(const engine::Call& call) const {
+  return static_cast<int>(std::bit_width(agreed_length(call, settings_).value));
+}
+
 Choice& Tuner::remembered(const engine::Call& call) {
-  const auto length = static_cast<std::size_t>(std::bit_width(agreed_length(call, settings_).value));
+  const auto length = static_cast<std::size_t>(length_class(call));
   Remembered& of_collective = chosen_[static_cast<std::size_t>(call.collective)];
   if (call.codec == nullptr) [[likely]]
     return (call.numerics == engine::Numerics::ordered ? of_collective.ordered : of_collective.fast)[length];

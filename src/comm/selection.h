@@ -42,6 +42,9 @@ class Tuner {
   // invalid_usage if nothing that is allowed can do it.
   Result<Choice> choose(const engine::Call& call);
 
+  // Calls that differ in length get one choice if this is the same.
+  int length_class(const engine::Call& call) const;
+
   // Seconds that the chosen algorithm would take, between those of the powers of two around the call's bytes: quick once these
   // are known, and the same on all ranks for calls of the same collective and length. Infinity if nothing can do it.
   double expect(const engine::Call& call);

@@ -73,7 +73,6 @@ void Execution::start_one_shot(const Call& call, std::span<std::byte> board) {
   used_ = running_ = 0;
   transferring_ = false;
   in_one_shot_ = true;
-  job_.call = call;
   one_shot_.start(call, boards_, board, world_, rank_, {signature(call, communicator_)});
 }
 
@@ -125,7 +124,7 @@ const Status& Execution::failure() const {
 }
 
 std::string Execution::describe() const {
-  return transferring_ ? engine::describe(transfers_.current()) : engine::describe(job_.call);
+  return transferring_ ? engine::describe(transfers_.current()) : engine::describe(call());
 }
 
 // How far the slowest lane is.

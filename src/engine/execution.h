@@ -50,7 +50,7 @@ class Execution {
   Traffic traffic() const;
 
   // Long enough for a look at a clock not to count.
-  bool is_long() const { return transferring_ || size_of(job_.call.count, job_.call.type).value > kSmall; }
+  bool is_long() const { return transferring_ || size_of(call().count, call().type).value > kSmall; }
 
   Links& links() { return links_; }
   // What is being run, for messages.
@@ -71,6 +71,7 @@ class Execution {
  private:
   static constexpr std::size_t kSmall = 4096;  // bytes
 
+  const Call& call() const { return in_one_shot_ ? one_shot_.call() : job_.call; }
   std::byte* scratch(std::size_t bytes);
   std::string progress() const;
 

@@ -57,16 +57,19 @@ void OneShot::start(const Call& call, Boards& boards, std::span<std::byte> own_b
   reduces_ = plan::is_reduction(call.collective);
   scales_ = reduces_ && device::scales_input(call.type, call.op);
   kernels_ = &device::kernels(call.type, call.op);
-  stream_stores_ = size_of(call.count, call.type).value >= kStreamStoresFrom;
-
   const bool all_blocks = call.collective == Collective::reduce_scatter || call.collective == Collective::all_to_all ||
                           call.collective == Collective::scatter;
   const std::size_t blocks = all_blocks ? static_cast<std::size_t>(world_) : 1;
-  const std::size_t most = Boards::kSlotBytes / blocks, whole = size_of(call.count, call.type).value;
-  const std::size_t bytes = std::clamp(whole / kPieces, std::min(kShortest / blocks, most), most);
-  piece_elements_ = std::max<std::size_t>(bytes / width_, 1);
-  pieces_ = call.collective == Collective::barrier ? 1 : (call.count.value + piece_elements_ - 1) / piece_elements_;
-  if (pieces_ <= 1) piece_elements_ = call.count.value;
+  const std::size_t whole = call.count.value * width_;
+  piece_elements_ = call.count.value;
+  pieces_ = piece_elements_ > 0 || call.collective == Collective::barrier ? 1 : 0;
+  stream_stores_ = whole >= kStreamStoresFrom;
+  if (whole * blocks > kShortest) {
+    const std::size_t most = Boards::kSlotBytes / blocks;
+    const std::size_t bytes = std::clamp(whole / kPieces, std::min(kShortest / blocks, most), most);
+    piece_elements_ = std::max<std::size_t>(bytes / width_, 1);
+    pieces_ = (call.count.value + piece_elements_ - 1) / piece_elements_;
+  }
 
   first_ = boards.finished() + 1;
   shown_ = read_ = 0;

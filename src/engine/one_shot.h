@@ -24,6 +24,7 @@ class OneShot {
   bool advance();
   bool done() const { return read_ == pieces_ && own_copied_; }
   const Status& failure() const { return failure_; }
+  const Call& call() const { return call_; }
   const Waiting& waiting() const { return waiting_; }
   // What is read on other ranks' boards is received.
   Traffic traffic() const { return {.sent = {}, .received = received_}; }

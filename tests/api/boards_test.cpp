@@ -89,7 +89,7 @@ std::string call(Kind kind, int step, std::size_t n, int root, const Ranks& rank
       expect(0, [&](std::size_t i) { return value(step, (r + p - 1) % p, i); });
       break;
   }
-  if (std::string wrong = must(result, "step " + std::to_string(step)); !wrong.empty()) return wrong;
+  if (std::string wrong = must(result, ("step " + std::to_string(step)).c_str()); !wrong.empty()) return wrong;
   if (out == expected) return "";
   return "step " + std::to_string(step) + ", kind " + std::to_string(static_cast<int>(kind)) + ", " + std::to_string(n) +
          " elements, root " + std::to_string(root) + ": wrong elements";
