@@ -29,7 +29,7 @@ Plan all_reduce_one_shot(const Request& request) {
   lane.loop(p - 1, [&] { lane.signal(rotating(r + 1, 1, p)); });
   lane.loop(p - 1, [&] { lane.wait(rotating(r - 1, -1, p)); });
   lane.reduce_shared(shown, result, /*final=*/true);
-  return {.chunks = 1, .shared = 1, .credits = 1, .one_shot = true, .lanes = {lane.take()}};
+  return {.chunks = 1, .shared = 1, .credits = 1, .boards = Boards::one_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

@@ -38,7 +38,7 @@ Plan all_reduce_two_shot(const Request& request) {
   meet();
   const Rotating above = rotating(r + 1, 1, p);
   lane.loop(p - 1, [&] { lane.copy_shared(above, shared(above), output(above)); });
-  return {.chunks = p, .shared = p, .credits = 1, .lanes = {lane.take()}};
+  return {.chunks = p, .shared = p, .credits = 1, .boards = Boards::two_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

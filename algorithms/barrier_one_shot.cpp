@@ -18,7 +18,7 @@ Plan barrier_one_shot(const Request& request) {
   if (p == 1) return {.lanes = {lane.take()}};
   lane.loop(p - 1, [&] { lane.signal(rotating(r + 1, 1, p)); });
   lane.loop(p - 1, [&] { lane.wait(rotating(r - 1, -1, p)); });
-  return {.chunks = 1, .credits = 1, .one_shot = true, .lanes = {lane.take()}};
+  return {.chunks = 1, .credits = 1, .boards = Boards::one_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

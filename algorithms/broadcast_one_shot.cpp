@@ -35,7 +35,7 @@ Plan broadcast_one_shot(const Request& request) {
     lane.copy_shared(fixed(root), shown, whole);
     lane.signal(fixed(root));
   }
-  return {.chunks = 1, .shared = 1, .credits = 1, .one_shot = true, .lanes = {lane.take()}};
+  return {.chunks = 1, .shared = 1, .credits = 1, .boards = Boards::one_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

@@ -36,7 +36,7 @@ Plan gather_one_shot(const Request& request) {
     lane.signal(fixed(root));
     lane.wait(fixed(root));
   }
-  return {.chunks = 1, .shared = 1, .credits = 1, .one_shot = true, .lanes = {lane.take()}};
+  return {.chunks = 1, .shared = 1, .credits = 1, .boards = Boards::one_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

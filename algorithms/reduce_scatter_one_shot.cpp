@@ -27,7 +27,7 @@ Plan reduce_scatter_one_shot(const Request& request) {
   lane.loop(p - 1, [&] { lane.signal(rotating(r + 1, 1, p)); });
   lane.loop(p - 1, [&] { lane.wait(rotating(r - 1, -1, p)); });
   lane.reduce_shared(shared(fixed(r)), output(fixed(r)), /*final=*/true);
-  return {.chunks = 1, .shared = p, .credits = 1, .one_shot = true, .lanes = {lane.take()}};
+  return {.chunks = 1, .shared = p, .credits = 1, .boards = Boards::one_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

@@ -33,7 +33,7 @@ Plan scatter_one_shot(const Request& request) {
     lane.copy_shared(fixed(root), shared(fixed(r)), output(fixed(r)));
     lane.signal(fixed(root));
   }
-  return {.chunks = 1, .shared = p, .credits = 1, .one_shot = true, .lanes = {lane.take()}};
+  return {.chunks = 1, .shared = p, .credits = 1, .boards = Boards::one_shot, .lanes = {lane.take()}};
 }
 
 }  // namespace shoal::algorithms

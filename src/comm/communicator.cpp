@@ -21,8 +21,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kTimedBytes = 4096;  // calls of more are long enough for a look at the clock
-constexpr int kLooksAtOnce = 128;          // before the full care of drive: some microseconds
-constexpr int kYields = 50;                // more do not make it faster, on 2 processors with 4 and 8 ranks; 1 is too few
+// Over boards: as long as processors copy and add while caches hold it; where ranks take turns on one, as few turns as can be.
+constexpr Bytes kPiece{64 << 10}, kCrowdedPiece{engine::Boards::kSlotBytes};
+constexpr int kLooksAtOnce = 128;  // before the full care of drive: some microseconds
+constexpr int kYields = 50;        // more do not make it faster, on 2 processors with 4 and 8 ranks; 1 is too few
 
 int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
   return static_cast<int>(
@@ -269,7 +271,7 @@ Status Communicator::run(const engine::Call& call) {
   } catch (const std::bad_alloc&) {
     started = fail(Code::system_error, "rank {}: out of memory", rank().value);
   }
-  const int looks = !started.is_ok() ? 0 : prepared_.planned->plan.one_shot ? at_once_ : 1;
+  const int looks = !started.is_ok() ? 0 : prepared_.planned->plan.boards != plan::Boards::unused ? at_once_ : 1;
   for (int look = 0; look < looks; ++look) {
     execution_->advance();
     if (!execution_->done()) continue;
@@ -365,9 +367,9 @@ Status Communicator::prepare(const engine::Call& call) {
   Result<Choice> choice = tuner_->choose(call);
   if (!choice.is_ok()) return choice.status();
   const Planned& planned = plan_for(*choice->algorithm, call.root);
-  link::Window& window = planned.plan.one_shot ? *board_ : *window_;
-  if (planned.plan.one_shot || planned.plan.shared > 0)
-    if (Status opened = window.open(); !opened.is_ok()) return opened;
+  const bool on_boards = planned.plan.boards != plan::Boards::unused;
+  if (on_boards || planned.plan.shared > 0)
+    if (Status opened = (on_boards ? board_ : window_)->open(); !opened.is_ok()) return opened;
   prepared_ = {.planned = &planned,
                .collective = call.collective,
                .numerics = call.numerics,
@@ -384,8 +386,8 @@ Status Communicator::start(const engine::Call& call) {
     if (Status made = prepare(call); !made.is_ok()) return made;
   const plan::Plan& plan = prepared_.planned->plan;
   recorder_.choose(call.ticket, prepared_.place);
-  if (plan.one_shot) {
-    execution_->start_one_shot(call, board_->memory());
+  if (plan.boards != plan::Boards::unused) {
+    execution_->start_on_boards(call, plan.boards, board_->memory(), situation_.crowded ? kCrowdedPiece : kPiece);
     return {};
   }
   const engine::Tuning& tuning = prepared_.tuning;

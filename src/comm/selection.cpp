@@ -193,7 +193,8 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
   const plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.group};
   const plan::Plan first = algorithm.build(request);
   if (!first.refusal.empty()) return refuse(std::string(first.refusal));
-  if ((first.shared > 0 || first.one_shot) && !situation_.mappable) return refuse("not all ranks can map each other's memory");
+  if ((first.shared > 0 || first.boards != plan::Boards::unused) && !situation_.mappable)
+    return refuse("not all ranks can map each other's memory");
   if (first.credits > settings_.credits)
     return refuse(fmt::format("needs links of {} messages, SHOAL_CREDITS is {}", first.credits, settings_.credits));
   if (call.numerics == engine::Numerics::ordered && first.order != plan::Order::butterfly && situation_.world.value > 1)

@@ -29,9 +29,9 @@ namespace shoal::engine {
 class Boards {
  public:
   static constexpr std::uint64_t kSlots = 8;
-  static constexpr std::uint64_t kAhead = 3;           // exchanges that a rank may have shown and not finished
-  static constexpr std::size_t kSlotBytes = 32 << 10;  // most bytes of a message
-  static constexpr std::size_t kInline = 48;           // bytes
+  static constexpr std::uint64_t kAhead = 4;            // exchanges that a rank may have shown and not read
+  static constexpr std::size_t kSlotBytes = 256 << 10;  // most bytes of a message
+  static constexpr std::size_t kInline = 48;            // bytes
   static_assert(2 * kAhead <= kSlots);
 
   // Of the window that a board is.

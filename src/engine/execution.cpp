@@ -35,7 +35,8 @@ Bytes part_limit(const plan::Plan& plan, std::int32_t widest, Bytes slice, Bytes
 
 void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int slices_in_flight, std::span<std::byte> window) {
   expects(plan.lanes.size() <= kMaxLanes && slices_in_flight <= kMaxInFlight, "a plan of few lanes, with few slices in flight");
-  transferring_ = in_one_shot_ = false;
+  transferring_ = false;
+  on_boards_ = nullptr;
   // How many slices are in flight, and where they are cut, is agreed, though not how many there are where only two ranks know a
   // block's length.
   const bool agreed = call.collective != plan::Collective::all_to_all_v;
@@ -69,17 +70,17 @@ void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int 
     }
 }
 
-void Execution::start_one_shot(const Call& call, std::span<std::byte> board) {
+void Execution::start_on_boards(const Call& call, plan::Boards how, std::span<std::byte> board, Bytes piece) {
   used_ = running_ = 0;
   transferring_ = false;
-  in_one_shot_ = true;
-  one_shot_.start(call, boards_, board, world_, rank_, {signature(call, communicator_)});
+  on_boards_ = how == plan::Boards::two_shot ? static_cast<BoardCall*>(&two_shot_) : &one_shot_;
+  on_boards_->start(call, {boards_, board, world_, rank_, {signature(call, communicator_)}, piece});
 }
 
 void Execution::start(std::vector<Transfer> transfers, Bytes message) {
   used_ = running_ = 0;
   transferring_ = true;
-  in_one_shot_ = false;
+  on_boards_ = nullptr;
   transfers_.start(std::move(transfers), communicator_, kTransferChannel, message);
 }
 
@@ -102,14 +103,14 @@ bool Execution::advance() {
     moved |= track.advance();
     if (track.done()) --running_;
   }
-  if (in_one_shot_ && !one_shot_.done()) moved |= one_shot_.advance();
+  if (on_boards_ != nullptr && !on_boards_->done()) moved |= on_boards_->advance();
   if (transferring_ && !transfers_.done()) moved |= transfers_.advance();
   return moved;
 }
 
 Traffic Execution::traffic() const {
   Traffic all;
-  if (in_one_shot_) return one_shot_.traffic();
+  if (on_boards_ != nullptr) return on_boards_->traffic();
   for (std::size_t i = 0; i < used_; ++i) {
     all.sent.value += tracks_[i].traffic().sent.value;
     all.received.value += tracks_[i].traffic().received.value;
@@ -120,7 +121,7 @@ Traffic Execution::traffic() const {
 const Status& Execution::failure() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].failure().is_ok()) return tracks_[i].failure();
-  return in_one_shot_ ? one_shot_.failure() : transfers_.failure();
+  return on_boards_ != nullptr ? on_boards_->failure() : transfers_.failure();
 }
 
 std::string Execution::describe() const {
@@ -130,7 +131,7 @@ std::string Execution::describe() const {
 // How far the slowest lane is.
 std::string Execution::progress() const {
   if (transferring_) return "";
-  if (in_one_shot_) return one_shot_.progress();
+  if (on_boards_ != nullptr) return on_boards_->progress();
   std::size_t slice = job_.slices;
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].done()) slice = std::min(slice, tracks_[i].slice());
@@ -154,7 +155,7 @@ Standing Execution::standing() const {
 Waiting Execution::waiting() const {
   for (std::size_t i = 0; i < used_; ++i)
     if (!tracks_[i].done()) return tracks_[i].waiting();
-  if (in_one_shot_) return one_shot_.waiting();
+  if (on_boards_ != nullptr) return on_boards_->waiting();
   if (!transferring_ || transfers_.done()) return tracks_.front().waiting();
   return {transfers_.current().peer, kTransferChannel, !transfers_.current().sending};
 }

@@ -11,6 +11,7 @@
 #include "engine/one_shot.h"
 #include "engine/track.h"
 #include "engine/transfers.h"
+#include "engine/two_shot.h"
 
 namespace shoal::engine {
 
@@ -36,13 +37,15 @@ class Execution {
   // `part`: most bytes of a chunk of a slice, see part_limit. `window`: this rank's memory for shared slots, if the plan has any.
   void start(const Call& call, const plan::Plan& plan, Bytes part, int in_flight, std::span<std::byte> window = {});
   void start(std::vector<Transfer> transfers, Bytes message);
-  // Over boards. `board`: this rank's window on kBoardChannel, open.
-  void start_one_shot(const Call& call, std::span<std::byte> board);
+  // Over boards, as the plan says. `board`: this rank's window on kBoardChannel, open; `piece`: see BoardCall.
+  void start_on_boards(const Call& call, plan::Boards how, std::span<std::byte> board, Bytes piece);
 
   // Runs what can run now; true if anything moved.
   bool advance();
   // All steps are done and every byte has left this rank.
-  bool done() const { return running_ == 0 && (!in_one_shot_ || one_shot_.done()) && transfers_.done() && links_.flushed(); }
+  bool done() const {
+    return running_ == 0 && (on_boards_ == nullptr || on_boards_->done()) && transfers_.done() && links_.flushed();
+  }
   // The first message that does not fit, if any. (Links that cannot be made are a wait that does not end: see drive.cpp.)
   const Status& failure() const;
 
@@ -64,14 +67,14 @@ class Execution {
   void for_each_waiting(F&& f) const {
     for (std::size_t i = 0; i < used_; ++i)
       if (!tracks_[i].done()) f(tracks_[i].waiting());
-    if (in_one_shot_ && !one_shot_.done()) f(one_shot_.waiting());
+    if (on_boards_ != nullptr && !on_boards_->done()) f(on_boards_->waiting());
     transfers_.for_each_waiting(f);
   }
 
  private:
   static constexpr std::size_t kSmall = 4096;  // bytes
 
-  const Call& call() const { return in_one_shot_ ? one_shot_.call() : job_.call; }
+  const Call& call() const { return on_boards_ != nullptr ? on_boards_->call() : job_.call; }
   std::byte* scratch(std::size_t bytes);
   std::string progress() const;
 
@@ -84,7 +87,8 @@ class Execution {
   std::size_t used_ = 0, running_ = 0;
   Boards boards_;
   OneShot one_shot_;
-  bool in_one_shot_ = false;
+  TwoShot two_shot_;
+  BoardCall* on_boards_ = nullptr;  // null: what runs, runs over links
   Transfers transfers_;
   bool transferring_ = false;
   std::unique_ptr<std::byte[]> scratch_;

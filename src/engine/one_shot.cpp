@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/one_shot.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstring>
-
 namespace shoal::engine {
 
 using plan::Collective;
-
-namespace {
-
-// Calls of more than a message or two are cut into about so many pieces, so that ranks copy, read and add at the same time.
-constexpr std::size_t kPieces = 4;
-constexpr std::size_t kShortest = 8 << 10;  // bytes of a message that is worth a number of its own
-
-constexpr std::size_t kStreamStoresFrom = 16 << 20;  // as Execution has it
-
-}  // namespace
 
 OneShot::Content OneShot::content_of(std::int32_t rank) const {
   const std::int32_t root = call_.root.value;
@@ -46,37 +31,20 @@ bool OneShot::reads_from(std::int32_t rank) const {
   }
 }
 
-void OneShot::start(const Call& call, Boards& boards, std::span<std::byte> own_board, World world, Rank rank, link::Tag tag) {
-  call_ = call;
-  boards_ = &boards;
-  own_board_ = own_board;
-  world_ = world.value;
-  rank_ = rank.value;
-  tag_ = tag;
-  width_ = element_bytes(call.type);
+void OneShot::start(const Call& call, const Setting& setting) {
+  begin(call, setting);
   reduces_ = plan::is_reduction(call.collective);
-  scales_ = reduces_ && device::scales_input(call.type, call.op);
-  kernels_ = &device::kernels(call.type, call.op);
   const bool all_blocks = call.collective == Collective::reduce_scatter || call.collective == Collective::all_to_all ||
                           call.collective == Collective::scatter;
-  const std::size_t blocks = all_blocks ? static_cast<std::size_t>(world_) : 1;
-  const std::size_t whole = call.count.value * width_;
+  const std::size_t message = call.count.value * width_ * (all_blocks ? static_cast<std::size_t>(world_) : 1);
   piece_elements_ = call.count.value;
   pieces_ = piece_elements_ > 0 || call.collective == Collective::barrier ? 1 : 0;
-  stream_stores_ = whole >= kStreamStoresFrom;
-  if (whole * blocks > kShortest) {
-    const std::size_t most = Boards::kSlotBytes / blocks;
-    const std::size_t bytes = std::clamp(whole / kPieces, std::min(kShortest / blocks, most), most);
-    piece_elements_ = std::max<std::size_t>(bytes / width_, 1);
+  if (message > setting.piece.value) {
+    piece_elements_ = std::max<std::size_t>(setting.piece.value / (message / call.count.value), 1);
     pieces_ = (call.count.value + piece_elements_ - 1) / piece_elements_;
   }
-
-  first_ = boards.finished() + 1;
   shown_ = read_ = 0;
   from_ = 0;
-  received_ = {};
-  failure_ = {};
-  waiting_ = {{rank_}, boards.channel(), true};
   const bool in_place = reduces_ && output(rank_, 0) == input(rank_, 0);
   adds_input_ = reduces_ && !scales_ && (!in_place || rank_ <= 1);
   own_copied_ = pieces_ == 0;
@@ -107,11 +75,7 @@ std::byte* OneShot::output(std::int32_t block, std::size_t element) const {
 
 bool OneShot::advance() {
   if (done()) return false;
-  if (!boards_->open(own_board_)) {
-    waiting_.peer = boards_->awaited();
-    failure_ = boards_->failure();
-    return false;
-  }
+  if (!is_open()) return false;
   bool moved = false;
   while (read_ < pieces_) {
     while (shown_ < pieces_ && shown_ < read_ + Boards::kAhead && show_one()) moved = true;
@@ -133,19 +97,10 @@ bool OneShot::show_one() {
   }
   const Piece piece = piece_at(shown_);
   const Bytes n = message_of(rank_, piece);
-  std::byte* to = boards_->room(number_of(shown_), n);
-  if (to == nullptr) {
-    waiting_.peer = boards_->awaited();
-    waiting_.to_receive = false;
-    return false;
-  }
+  std::byte* to = room(number_of(shown_), n);
+  if (to == nullptr) return false;
   const std::int32_t blocks = content == Content::all_blocks ? world_ : 1;
-  for (std::int32_t b = 0; b < blocks; ++b, to += piece.elements * width_) {
-    if (scales_)
-      kernels_->load_input({to}, input(b, piece.begin), piece.elements, call_.scale);
-    else if (piece.elements > 0)
-      std::memcpy(to, input(b, piece.begin), piece.elements * width_);
-  }
+  for (std::int32_t b = 0; b < blocks; ++b, to += piece.elements * width_) load(to, input(b, piece.begin), piece.elements);
   boards_->show(number_of(shown_), tag_, n);
   ++shown_;
   return true;
@@ -161,14 +116,9 @@ bool OneShot::read_one() {
     }
     if (!reads_from(from_)) continue;
     const Bytes n = message_of(from_, piece);
-    const Boards::Shown shown = boards_->look({from_}, number_of(read_), tag_, n);
-    if (shown.data == nullptr) {
-      waiting_.peer = {from_};
-      waiting_.to_receive = true;
-      if (shown.another) failure_ = another_call(call_, {from_}, "what it shows has another length or signature");
-      return false;
-    }
-    take(from_, shown.data + own_block_in(from_, piece), piece);
+    const std::byte* const data = shown_by(from_, number_of(read_), n);
+    if (data == nullptr) return false;
+    take(from_, data + own_block_in(from_, piece), piece);
     received_.value += piece.elements * width_;
   }
   from_ = 0;
@@ -212,10 +162,6 @@ void OneShot::copy_own() const {
   std::byte* const to = output(rank_, 0);
   const std::byte* const from = input(rank_, 0);
   if (to != from) device::copy({to, nullptr, stream_stores_}, {from, size_of(call_.count, call_.type).value});
-}
-
-std::string OneShot::progress() const {
-  return pieces_ > 1 ? fmt::format(", piece {} of {}", std::min(read_ + 1, pieces_), pieces_) : "";
 }
 
 }  // namespace shoal::engine

@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call run over boards: the plans named one_shot, whose whole communication is that ranks show what they have and read what
-// they need. Long data go in pieces, an exchange each, some of which are shown ahead of what is read. Results and their bits are
-// those of the plan: sums are added in the order of ranks. Nothing is allocated.
+// A call over boards in one shot: ranks show what they have and read what they need. Long data go in pieces, an exchange each,
+// some of which are shown ahead of what is read.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-
-#include "engine/boards.h"
-#include "engine/call.h"
-#include "engine/composition.h"
-#include "engine/waiting.h"
+#include "engine/board_call.h"
 
 namespace shoal::engine {
 
-class OneShot {
+class OneShot final : public BoardCall {
  public:
-  // `own_board`: this rank's window for boards.
-  void start(const Call& call, Boards& boards, std::span<std::byte> own_board, World world, Rank rank, link::Tag tag);
-
-  // Runs what can run now; true if anything moved.
-  bool advance();
-  bool done() const { return read_ == pieces_ && own_copied_; }
-  const Status& failure() const { return failure_; }
-  const Call& call() const { return call_; }
-  const Waiting& waiting() const { return waiting_; }
-  // What is read on other ranks' boards is received.
-  Traffic traffic() const { return {.sent = {}, .received = received_}; }
-  // ", piece 3 of 8"
-  std::string progress() const;
+  void start(const Call& call, const Setting& setting) override;
+  bool advance() override;
+  bool done() const override { return read_ == pieces_ && own_copied_; }
+  std::string progress() const override { return progress_of(read_, pieces_); }
 
  private:
   // What a rank's message is made of.
@@ -54,24 +37,13 @@ class OneShot {
   const std::byte* input(std::int32_t block, std::size_t element) const;
   std::byte* output(std::int32_t block, std::size_t element) const;
 
-  Call call_;
-  Boards* boards_ = nullptr;
-  std::span<std::byte> own_board_;
-  const device::ReduceKernels* kernels_ = nullptr;
-  std::int32_t world_ = 1, rank_ = 0;
-  link::Tag tag_;
-  std::size_t width_ = 1;           // bytes of an element
   std::size_t piece_elements_ = 1;  // of every piece but the last
-  std::uint64_t first_ = 0;         // the first exchange
   std::uint64_t pieces_ = 0, shown_ = 0, read_ = 0;
   std::int32_t from_ = 0;                     // rank that is read next, of the piece that is being read
   const std::byte* first_summand_ = nullptr;  // rank 0's
-  bool reduces_ = false, scales_ = false, stream_stores_ = false;
+  bool reduces_ = false;
   bool adds_input_ = false;  // this rank's summand is read where the user has it, not from its board
   bool own_copied_ = false;
-  Bytes received_;
-  Waiting waiting_;
-  Status failure_;
 };
 
 }  // namespace shoal::engine

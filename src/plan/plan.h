@@ -153,6 +153,13 @@ struct Request {
   std::int32_t group = 0;  // ranks r with equal r / group are close to each other (one host); 0: nothing is known
 };
 
+// Plans of one idea whose steps between ranks that map each other's memory the engine takes over boards (engine/boards.h).
+enum class Boards : std::uint8_t {
+  unused,
+  one_shot,  // ranks show what they have and read what they need, once
+  two_shot,  // of a reduction: each rank shows the vector, adds its chunk of all, shows the sum; the others' sums are read
+};
+
 struct Plan {
   std::string_view algorithm;  // its name in the table of algorithms
   Collective collective = Collective::all_reduce;
@@ -164,9 +171,7 @@ struct Plan {
   std::int32_t shared = 0;    // slots; not 0: all ranks must be on one host
   std::int32_t credits = 1;   // messages a link must be able to hold for the plan to finish
   bool by_reference = false;  // also right where a send refers to the sender's memory until the receiver takes it
-  // The whole plan is that ranks show what they have and read what they need, once: the engine runs it over boards
-  // (engine/boards.h).
-  bool one_shot = false;
+  Boards boards = Boards::unused;
   bool pipelined = false;  // its time falls with the length of a slice: ranks work on several slices at once
   Order order = Order::any;
   std::string_view refusal;  // not empty: why this algorithm has no plan for the request; everything else is then void

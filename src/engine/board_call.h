@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call that is run over boards: what every way of doing that has in common. Reused from call to call; nothing is allocated
+// after the first. Results and their bits are those of the plan: sums are added in the order of ranks.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/boards.h"
+#include "engine/call.h"
+#include "engine/composition.h"
+#include "engine/waiting.h"
+
+namespace shoal::engine {
+
+class BoardCall {
+ public:
+  // Where a call is run.
+  struct Setting {
+    Boards& boards;
+    std::span<std::byte> own;  // this rank's window for boards
+    World world;
+    Rank rank;
+    link::Tag tag;
+    Bytes piece;  // most bytes of a message, at most Boards::kSlotBytes: agreed
+  };
+  virtual ~BoardCall() = default;
+
+  virtual void start(const Call& call, const Setting& setting) = 0;
+  // Runs what can run now; true if anything moved.
+  virtual bool advance() = 0;
+  virtual bool done() const = 0;
+  // ", piece 3 of 8"
+  virtual std::string progress() const = 0;
+
+  const Status& failure() const { return failure_; }
+  const Call& call() const { return call_; }
+  const Waiting& waiting() const { return waiting_; }
+  // What is read on other ranks' boards is received.
+  Traffic traffic() const { return {.sent = {}, .received = received_}; }
+
+ protected:
+  void begin(const Call& call, const Setting& setting) {
+    call_ = call;
+    boards_ = &setting.boards;
+    own_board_ = setting.own;
+    world_ = setting.world.value;
+    rank_ = setting.rank.value;
+    tag_ = setting.tag;
+    width_ = element_bytes(call.type);
+    kernels_ = &device::kernels(call.type, call.op);
+    scales_ = plan::is_reduction(call.collective) && device::scales_input(call.type, call.op);
+    stream_stores_ = call.count.value * width_ >= kStreamStoresFrom;
+    first_ = boards_->finished() + 1;
+    received_ = {};
+    failure_ = {};
+    waiting_ = {{rank_}, boards_->channel(), true};
+  }
+
+  // Whether all boards can be read.
+  bool is_open() {
+    if (boards_->open(own_board_)) [[likely]]
+      return true;
+    waiting_.peer = boards_->awaited();
+    failure_ = boards_->failure();
+    return false;
+  }
+  // Memory for what this rank shows in an exchange; null: wait.
+  std::byte* room(std::uint64_t number, Bytes n) {
+    std::byte* const to = boards_->room(number, n);
+    if (to == nullptr) {
+      waiting_.peer = boards_->awaited();
+      waiting_.to_receive = false;
+    }
+    return to;
+  }
+  // What a rank shows in an exchange; null: wait.
+  const std::byte* shown_by(std::int32_t rank, std::uint64_t number, Bytes n) {
+    const Boards::Shown shown = boards_->look({rank}, number, tag_, n);
+    if (shown.data == nullptr) {
+      waiting_.peer = {rank};
+      waiting_.to_receive = true;
+      if (shown.another) failure_ = another_call(call_, {rank}, "what it shows has another length or signature");
+    }
+    return shown.data;
+  }
+  // Elements of this rank's input, as reductions want them.
+  void load(std::byte* to, const std::byte* from, std::size_t elements) const {
+    if (scales_)
+      kernels_->load_input({to}, from, elements, call_.scale);
+    else if (elements > 0)
+      device::copy({to}, {from, elements * width_});
+  }
+  static std::string progress_of(std::uint64_t piece, std::uint64_t pieces) {
+    return pieces > 1 ? fmt::format(", piece {} of {}", std::min(piece + 1, pieces), pieces) : "";
+  }
+
+  Call call_;
+  Boards* boards_ = nullptr;
+  std::span<std::byte> own_board_;
+  const device::ReduceKernels* kernels_ = nullptr;
+  std::int32_t world_ = 1, rank_ = 0;
+  link::Tag tag_;
+  std::size_t width_ = 1;    // bytes of an element
+  std::uint64_t first_ = 0;  // the first exchange
+  bool scales_ = false, stream_stores_ = false;
+  Bytes received_;
+  Waiting waiting_;
+  Status failure_;
+
+ private:
+  static constexpr std::size_t kStreamStoresFrom = 16 << 20;  // as Execution has it
+};
+
+}  // namespace shoal::engine
