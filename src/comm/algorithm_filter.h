@@ -22,6 +22,8 @@ class AlgorithmFilter {
 
   // A collective for which the text leaves nothing, or of which it does not speak, is free in its choice.
   bool allows(const algorithms::Algorithm& algorithm) const;
+  // Whether something was said of this collective.
+  bool restricts(plan::Collective collective) const { return !allowed_[static_cast<std::size_t>(collective)].empty(); }
   // The only one allowed of this collective; null if there are several.
   const algorithms::Algorithm* only(plan::Collective collective) const;
 

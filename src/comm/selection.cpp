@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "comm/board_limits.h"
 #include "comm/exchange_time.h"
 #include "compress/codecs/codec.h"
 #include "plan/counters.h"
@@ -76,6 +77,12 @@ Bytes agreed_length(const engine::Call& call, const Settings& settings) {
 Bytes representative(const engine::Call& call, const Settings& settings) {
   const std::size_t bytes = agreed_length(call, settings).value;
   return {std::max(std::bit_ceil(std::max<std::size_t>(bytes, 1)), element_bytes(call.type))};
+}
+
+// Of two that can run: of those over boards the one for shorter calls, then those that are priced.
+bool wins(const Candidate& a, const Candidate& b) {
+  if (a.limit.has_value() != b.limit.has_value()) return a.limit.has_value();
+  return a.limit != b.limit ? a.limit < b.limit : a.time_s < b.time_s;
 }
 
 Status nothing_allowed(const engine::Call& call, const Settings& settings) {
@@ -177,7 +184,7 @@ Result<Choice> Tuner::choose(const engine::Call& call) {
       if (candidate.refusal.empty()) able.push_back(std::move(candidate));
     }
   for (const Candidate& each : able)
-    if (best == nullptr || each.time_s < best->time_s) best = &each;
+    if (best == nullptr || wins(each, *best)) best = &each;
   if (best == nullptr) return nothing_allowed(call, settings_);
   chosen = best->choice;
   return chosen;
@@ -205,6 +212,14 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
       return refuse("ends on several ranks, which would round differently");
   }
   const bool only = settings_.algorithms.only(call.collective) == &algorithm;
+  if (const std::optional<Bytes> limit = board_limit(first, situation_)) {
+    // Of all lengths that get the same choice, the least.
+    const Bytes shown = shown_bytes(first, {std::bit_floor(agreed_length(call, settings_).value)});
+    if (shown <= *limit)
+      candidate.limit = limit;
+    else if (!settings_.algorithms.restricts(call.collective))
+      return refuse(fmt::format("slower, by measurement, than others where a rank shows more than {} bytes", limit->value));
+  }
   if ((only && !in_full) || situation_.world.value == 1) return candidate;
 
   const Bytes bytes = representative(call, settings_);
@@ -273,7 +288,7 @@ std::vector<Candidate> Tuner::candidates(const engine::Call& call) const {
     if (each.collective == call.collective) all.push_back(look_at(each, call, true));
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
-    return a.refusal.empty() && a.time_s < b.time_s;
+    return a.refusal.empty() && wins(a, b);
   });
   return all;
 }
@@ -331,7 +346,7 @@ std::string Tuner::explain(const engine::Call& call) const {
       fmt::format("{:<26} {:>12} {:>7} {:>12} {:>12} {:>9}\n", "algorithm", "time us", "rounds", "sent B", "memory B", "slice B");
   for (const Candidate& each : all) {
     if (!each.refusal.empty()) {
-      text += fmt::format("{:<26} cannot run: {}\n", each.choice.algorithm->name, each.refusal);
+      text += fmt::format("{:<26} left out: {}\n", each.choice.algorithm->name, each.refusal);
       continue;
     }
     text += fmt::format("{:<26} {:>12.2f} {:>7} {:>12} {:>12} {:>9}\n", each.choice.algorithm->name, each.time_s * 1e6,
@@ -341,6 +356,8 @@ std::string Tuner::explain(const engine::Call& call) const {
   const Candidate& winner = all.front();
   text += fmt::format("{} runs: ", winner.choice.algorithm->name);
   if (all.size() == 1 || !all[1].refusal.empty()) return text + "it is the only one that can\n";
+  if (winner.limit)
+    return text + fmt::format("measured to be the quickest up to {} bytes that a rank shows\n", winner.limit->value);
   const Candidate& second = all[1];
   return text + fmt::format("{:.2f} us where {} takes {:.2f} us ({} rounds against {}, {} bytes sent against {})\n",
                             winner.time_s * 1e6, second.choice.algorithm->name, second.time_s * 1e6, winner.rounds, second.rounds,

@@ -24,10 +24,11 @@ struct Choice {
 // One algorithm as the tuner looked at it.
 struct Candidate {
   Choice choice;
-  std::string refusal;     // why it cannot run; empty: it can
-  double time_s = 0;       // predicted
-  Bytes memory;            // scratch and shared slots of a rank
-  std::uint64_t sent = 0;  // bytes that the busiest rank sends
+  std::string refusal;         // why it cannot run; empty: it can
+  std::optional<Bytes> limit;  // a plan over boards that is quicker than others: for ranks that show so much at most
+  double time_s = 0;           // predicted
+  Bytes memory;                // scratch and shared slots of a rank
+  std::uint64_t sent = 0;      // bytes that the busiest rank sends
   std::uint64_t rounds = 0;
 };
 

@@ -30,7 +30,7 @@ class Boards {
  public:
   static constexpr std::uint64_t kSlots = 8;
   static constexpr std::uint64_t kAhead = 4;            // exchanges that a rank may have shown and not read
-  static constexpr std::size_t kSlotBytes = 256 << 10;  // most bytes of a message
+  static constexpr std::size_t kSlotBytes = 128 << 10;  // most bytes of a message
   static constexpr std::size_t kInline = 48;            // bytes
   static_assert(2 * kAhead <= kSlots);
 
