@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "comm/descriptor_limit.h"
@@ -23,12 +24,20 @@ using namespace std::chrono_literals;
 constexpr std::size_t kTimedBytes = 4096;  // calls of more are long enough for a look at the clock
 // Over boards: as long as processors copy and add while caches hold it; where ranks take turns on one, as few turns as can be.
 constexpr Bytes kPiece{64 << 10}, kCrowdedPiece{engine::Boards::kSlotBytes};
+// From here on asking whether all buffers can be mapped costs little beside the call.
+constexpr Bytes kMappedFrom{64 << 10};
 constexpr int kLooksAtOnce = 128;  // before the full care of drive: some microseconds
 constexpr int kYields = 50;        // more do not make it faster, on 2 processors with 4 and 8 ranks; 1 is too few
 
 int ranks_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
   return static_cast<int>(
       std::count_if(peers.begin(), peers.end(), [&](const auto& peer) { return peer.host_id == self.host_id; }));
+}
+
+std::vector<pid_t> pids_of(const std::vector<link::PeerIdentity>& peers) {
+  std::vector<pid_t> pids;
+  for (const link::PeerIdentity& peer : peers) pids.push_back(peer.pid);
+  return pids;
 }
 
 int only_by_name_here(const std::vector<link::PeerIdentity>& peers, const link::PeerIdentity& self) {
@@ -118,9 +127,8 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
-  window_ = std::make_shared<link::Window>(settings_.window);
   board_ = std::make_shared<link::Window>(engine::Boards::size());
-  endpoint_.windows = {{engine::kWindowChannel, window_}, {engine::kBoardChannel, board_}};
+  endpoint_.windows = {{engine::kBoardChannel, board_}};
   if (settings_.shim) {
     shimmed_ = std::make_unique<transports::ShimmedTransports>(*settings_.shim, transports::transports());
     log::info(rank().value, "SHOAL_SHIM={}: messages are delayed, and plans over mapped memory are off", settings_.shim_text);
@@ -129,7 +137,7 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
                                                      shimmed_ ? shimmed_->transports() : transports::transports(),
                                                      std::move(network), std::move(local));
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
-  execution_ = std::make_unique<engine::Execution>(*links_, world_, rank(), ids.front().communicator);
+  execution_ = std::make_unique<engine::Execution>(*links_, world_, rank(), ids.front().communicator, pids_of(agreement_.peers));
   plans_.resize(algorithms::all().size());
   situation_ = situation_of(agreement_.peers, settings_);
   tuner_.emplace(settings_, situation_);
@@ -268,17 +276,17 @@ Status Communicator::run(const engine::Call& call) {
   Status started;
   try {
     started = start(call);
+    const bool over_boards = prepared_.tries_mapped || (started.is_ok() && prepared_.planned->plan.boards != plan::Boards::unused);
+    for (int look = over_boards ? at_once_ : 1; started.is_ok() && look > 0; --look) {
+      execution_->advance();
+      if (!execution_->done()) continue;
+      recorder_.end(call.ticket, true, timed);
+      finished_.store(running_, std::memory_order_relaxed);
+      pass_turn();
+      return {};
+    }
   } catch (const std::bad_alloc&) {
     started = fail(Code::system_error, "rank {}: out of memory", rank().value);
-  }
-  const int looks = !started.is_ok() ? 0 : prepared_.planned->plan.boards != plan::Boards::unused ? at_once_ : 1;
-  for (int look = 0; look < looks; ++look) {
-    execution_->advance();
-    if (!execution_->done()) continue;
-    recorder_.end(call.ticket, true, timed);
-    finished_.store(running_, std::memory_order_relaxed);
-    pass_turn();
-    return {};
   }
   engine::Driven driven = driven_by(alone_);
   driven.finished = !started.is_ok();
@@ -367,9 +375,11 @@ Status Communicator::prepare(const engine::Call& call) {
   Result<Choice> choice = tuner_->choose(call);
   if (!choice.is_ok()) return choice.status();
   const Planned& planned = plan_for(*choice->algorithm, call.root);
-  const bool on_boards = planned.plan.boards != plan::Boards::unused;
-  if (on_boards || planned.plan.shared > 0)
-    if (Status opened = (on_boards ? board_ : window_)->open(); !opened.is_ok()) return opened;
+  const bool tries_mapped = situation_.mappable && world_.value > 1 && !settings_.mapped_disable &&
+                            !settings_.algorithms.restricts(call.collective) &&
+                            size_of({std::bit_floor(call.count.value)}, call.type) >= kMappedFrom;
+  if (planned.plan.boards != plan::Boards::unused || tries_mapped)
+    if (Status opened = board_->open(); !opened.is_ok()) return opened;
   prepared_ = {.planned = &planned,
                .collective = call.collective,
                .numerics = call.numerics,
@@ -377,6 +387,7 @@ Status Communicator::prepare(const engine::Call& call) {
                .length_class = tuner_->length_class(call),
                .codec = call.codec,
                .tuning = choice->tuning,
+               .tries_mapped = tries_mapped,
                .place = static_cast<std::int16_t>(choice->algorithm - algorithms::all().data())};
   return {};
 }
@@ -384,16 +395,21 @@ Status Communicator::prepare(const engine::Call& call) {
 Status Communicator::start(const engine::Call& call) {
   if (!prepared_.is_for(call, tuner_->length_class(call))) [[unlikely]]
     if (Status made = prepare(call); !made.is_ok()) return made;
-  const plan::Plan& plan = prepared_.planned->plan;
   recorder_.choose(call.ticket, prepared_.place);
-  if (plan.boards != plan::Boards::unused) {
-    execution_->start_on_boards(call, plan.boards, board_->memory(), situation_.crowded ? kCrowdedPiece : kPiece);
-    return {};
-  }
-  const engine::Tuning& tuning = prepared_.tuning;
-  const Bytes part = engine::part_limit(plan, prepared_.planned->widest, tuning.slice, settings_.window);
-  execution_->start(call, plan, part, tuning.in_flight, plan.shared > 0 ? window_->memory() : std::span<std::byte>());
+  if (prepared_.tries_mapped && execution_->may_be_mapped(call))
+    execution_->start_mapped(call, board_->memory(), [this](const engine::Call& like) { start_prepared(like); });
+  else
+    start_prepared(call);
   return {};
+}
+
+void Communicator::start_prepared(const engine::Call& call) {
+  const plan::Plan& plan = prepared_.planned->plan;
+  const engine::Tuning& tuning = prepared_.tuning;
+  if (plan.boards != plan::Boards::unused)
+    execution_->start_on_boards(call, plan.boards, board_->memory(), situation_.crowded ? kCrowdedPiece : kPiece);
+  else
+    execution_->start(call, plan, engine::part_limit(prepared_.planned->widest, tuning.slice), tuning.in_flight);
 }
 
 Status Communicator::conclude(engine::Driven& driven) {

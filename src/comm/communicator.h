@@ -159,6 +159,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   const Planned& plan_for(const algorithms::Algorithm& algorithm, Rank root);
   Status start(const engine::Call& call);
   Status prepare(const engine::Call& call);
+  void start_prepared(const engine::Call& call);
   void start(const Exchange& exchange);
   Status wait_for_turn(std::uint64_t ticket);
   void pass_turn();
@@ -183,7 +184,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Settings settings_;
   std::unique_ptr<transports::ShimmedTransports> shimmed_;  // null: nothing slows the links
   std::unique_ptr<link::Switchboard> switchboard_;
-  std::shared_ptr<link::Window> window_, board_;  // shown to the ranks of this host
+  std::shared_ptr<link::Window> board_;  // shown to the ranks of this host
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;
   std::optional<Tuner> tuner_;
@@ -196,6 +197,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
     int length_class = 0;
     const compress::Codec* codec = nullptr;
     engine::Tuning tuning;
+    bool tries_mapped = false;  // first, whether all buffers are of memory that all can map
     std::int16_t place = 0;  // in the table of algorithms
     bool is_for(const engine::Call& call, int length) const {
       return collective == call.collective && length_class == length && root == call.root && numerics == call.numerics &&

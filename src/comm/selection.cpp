@@ -10,6 +10,7 @@
 #include "comm/board_limits.h"
 #include "comm/exchange_time.h"
 #include "compress/codecs/codec.h"
+#include "engine/boards.h"
 #include "plan/counters.h"
 #include "plan/simulator/simulator.h"
 #include "transports/transports.h"
@@ -72,6 +73,9 @@ Figures figures_of(const Settings& settings, std::string_view near_transport) {
 Bytes agreed_length(const engine::Call& call, const Settings& settings) {
   return call.collective == plan::Collective::all_to_all_v ? settings.tuning.slice : size_of(call.count, call.type);
 }
+
+// Two sets of slots, as the model has them: pieces are as long as boards take.
+constexpr Bytes kShownAtOnce{2 * engine::Boards::kSlotBytes};
 
 // What a choice is made for: whole elements, the next power of two of bytes.
 Bytes representative(const engine::Call& call, const Settings& settings) {
@@ -254,7 +258,7 @@ Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, const plan::
                      {.bytes = bytes,
                       .element_bytes = element_bytes,
                       .slice = slice,
-                      .window = settings_.window,
+                      .window = kShownAtOnce,
                       .in_flight = plans.front().shared > 0 ? 1 : settings_.tuning.in_flight,
                       .max_events = kMaxEvents,
                       .path_steps = 0});

@@ -22,10 +22,10 @@ struct Settings {
   int processors = 1;           // that rank 0 may run on: more ranks than this have to share
   bool shm_disable = false;
   bool loopback_disable = false;
+  bool mapped_disable = false;
   std::optional<Shim> shim;                // what slows the links
   std::string shim_text;                   // what it was made of; empty: none
   std::optional<Calibration> calibration;  // what plans are priced with beside the transports' own numbers
-  Bytes window{4 << 20};                   // memory that each rank shows to the others of its host
   AlgorithmFilter algorithms;              // which may be chosen
   engine::Numerics numerics = engine::Numerics::fast;
   std::string algorithm_text;  // what the filter was made of: variable=text

@@ -187,6 +187,7 @@ Result<Environment> parse_environment(const Getter& get) {
   read_network(reader, e);
   reader.number("NCCL_COMM_BLOCKING", -1, 0, 1, "as config.blocking says", e.comm_blocking);
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
+  reader.flag("SHOAL_MAPPED_DISABLE", e.mapped_disable);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   read_shim(reader, e);
   read_algorithm(reader, e);

@@ -40,6 +40,7 @@ struct Environment {
   std::string secret = "";  // SHOAL_SECRET: key of connections where the unique id carries none (NCCL_COMM_ID, MASTER_ADDR)
   // ---- transports
   bool shm_disable = false;       // NCCL_SHM_DISABLE: 0 or 1; 1: ranks of one host talk over TCP
+  bool mapped_disable = false;    // SHOAL_MAPPED_DISABLE: 0 or 1; 1: memory of ncclMemAlloc is communicated as any other is
   bool loopback_disable = false;  // SHOAL_LOOPBACK_DISABLE: 0 or 1; 1: ranks of one process talk as separate processes do
   std::string shim = "";          // SHOAL_SHIM: a slower wire than there is, as shim.h says; empty: none
   // ---- algorithms

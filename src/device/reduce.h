@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduction and copy kernels on host memory, one set per (DataType, ReduceOp), with run-time choice of the instruction set.
-// Pure functions: any thread, no state, no allocation. Pointers need no alignment at all, not even the type's own; out may equal
-// a or b exactly, other overlap is not allowed; `also` never overlaps anything.
+// Pure functions: any thread, no state, no allocation. Pointers need no alignment at all, not even the type's own; out and
+// `also` may each equal a or b exactly, other overlap is not allowed.
 //
 // Numerics: 8- and 16-bit floats are widened to float32, combined, and rounded once (to nearest, ties to even). Integers wrap.
 // Max and min propagate NaN and order -0 below +0, so that the result does not depend on which operand came first. A finite

@@ -15,26 +15,24 @@ constexpr std::size_t kCacheLine = 64;
 
 }  // namespace
 
-Execution::Execution(Links& links, World world, Rank rank, std::uint64_t communicator)
+Execution::Execution(Links& links, World world, Rank rank, std::uint64_t communicator, std::vector<pid_t> pids)
     : links_(links),
       world_(world),
       rank_(rank),
       communicator_(communicator),
       boards_(links, world, rank, kBoardChannel),
+      mapped_(world, std::move(pids)),
       transfers_(links) {
   for (std::size_t i = 0; i < kMaxLanes * kMaxInFlight; ++i) tracks_.emplace_back(links);
 }
 
-Bytes part_limit(const plan::Plan& plan, std::int32_t widest, Bytes slice, Bytes window) {
-  if (plan.shared > 0) {  // two sets of slots, each slot in whole cache lines; all data pass through them
-    const std::size_t slot = window.value / 2 / static_cast<std::size_t>(plan.shared);
-    return {std::max<std::size_t>(slot / kCacheLine * kCacheLine, kCacheLine)};
-  }
+Bytes part_limit(std::int32_t widest, Bytes slice) {
   return {std::max<std::size_t>(slice.value / static_cast<std::size_t>(std::max(widest, 1)), 1)};
 }
 
-void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int slices_in_flight, std::span<std::byte> window) {
+void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int slices_in_flight) {
   expects(plan.lanes.size() <= kMaxLanes && slices_in_flight <= kMaxInFlight, "a plan of few lanes, with few slices in flight");
+  expects(plan.boards == plan::Boards::unused, "a plan over links");
   transferring_ = false;
   on_boards_ = nullptr;
   // How many slices are in flight, and where they are cut, is agreed, though not how many there are where only two ranks know a
@@ -49,12 +47,9 @@ void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int 
   job_.tag = {signature(call, communicator_)};
   job_.scales_input = plan::is_reduction(call.collective) && device::scales_input(call.type, call.op);
   job_.stream_stores = size_of(call.count, call.type).value >= kStreamStoresFrom;
-  job_.window = window.data();
-  job_.half_window = window.size() / 2;
 
-  const bool shares = plan.shared > 0;
   const auto most = static_cast<std::size_t>(slices_in_flight);
-  const std::size_t in_flight = shares ? 1 : agreed ? std::min(job_.slices, most) : most;
+  const std::size_t in_flight = agreed ? std::min(job_.slices, most) : most;
   const std::size_t scratch_each = static_cast<std::size_t>(plan.scratch) * job_.layout.slot_bytes();
   std::byte* memory = scratch(scratch_each * in_flight * plan.lanes.size());
 
@@ -63,7 +58,7 @@ void Execution::start(const Call& call, const plan::Plan& plan, Bytes part, int 
     for (std::size_t i = 0; i < in_flight; ++i) {
       Track& track = tracks_[used_++];
       expects(lane.channel < kMaxChannels, "a lane on one of the channels that plans have");
-      const int channel = shares ? kWindowChannel : lane.channel * kMaxInFlight + static_cast<int>(i);
+      const int channel = lane.channel * kMaxInFlight + static_cast<int>(i);
       track.start(job_, lane, channel, i, in_flight, memory);
       memory += scratch_each;
       if (!track.done()) ++running_;
@@ -75,6 +70,14 @@ void Execution::start_on_boards(const Call& call, plan::Boards how, std::span<st
   transferring_ = false;
   on_boards_ = how == plan::Boards::two_shot ? static_cast<BoardCall*>(&two_shot_) : &one_shot_;
   on_boards_->start(call, {boards_, board, world_, rank_, {signature(call, communicator_)}, piece});
+}
+
+void Execution::start_mapped(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise) {
+  used_ = running_ = 0;
+  transferring_ = false;
+  on_boards_ = &mapped_;
+  otherwise_ = std::move(otherwise);
+  mapped_.start(call, {boards_, board, world_, rank_, {signature(call, communicator_)}, {}});
 }
 
 void Execution::start(std::vector<Transfer> transfers, Bytes message) {
@@ -104,6 +107,7 @@ bool Execution::advance() {
     if (track.done()) --running_;
   }
   if (on_boards_ != nullptr && !on_boards_->done()) moved |= on_boards_->advance();
+  if (on_boards_ == &mapped_ && mapped_.declined()) otherwise_(mapped_.call());
   if (transferring_ && !transfers_.done()) moved |= transfers_.advance();
   return moved;
 }

@@ -7,7 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include <functional>
+
 #include "engine/boards.h"
+#include "engine/mapped.h"
 #include "engine/one_shot.h"
 #include "engine/track.h"
 #include "engine/transfers.h"
@@ -22,23 +25,26 @@ struct Tuning {
 };
 
 inline constexpr int kMaxInFlight = 16;
-// The links between two ranks: kMaxChannels x kMaxInFlight for plans, then one for point to point and two over which the two show
-// each other their shared slots and their boards.
+// The links between two ranks: kMaxChannels x kMaxInFlight for plans, then one for point to point and one over which the two show
+// each other their boards.
 inline constexpr int kMaxChannels = 2;
 inline constexpr int kTransferChannel = kMaxChannels * kMaxInFlight;
-inline constexpr int kWindowChannel = kTransferChannel + 1;
-inline constexpr int kBoardChannel = kWindowChannel + 1;
+inline constexpr int kBoardChannel = kTransferChannel + 1;
 inline constexpr int kAllChannels = kBoardChannel + 1;
 
 class Execution {
  public:
-  Execution(Links& links, World world, Rank rank, std::uint64_t communicator);
+  // `pids`: of all ranks' processes.
+  Execution(Links& links, World world, Rank rank, std::uint64_t communicator, std::vector<pid_t> pids);
 
-  // `part`: most bytes of a chunk of a slice, see part_limit. `window`: this rank's memory for shared slots, if the plan has any.
-  void start(const Call& call, const plan::Plan& plan, Bytes part, int in_flight, std::span<std::byte> window = {});
+  // Over links, a plan without shared slots. `part`: most bytes of a chunk of a slice, see part_limit.
+  void start(const Call& call, const plan::Plan& plan, Bytes part, int in_flight);
   void start(std::vector<Transfer> transfers, Bytes message);
   // Over boards, as the plan says. `board`: this rank's window on kBoardChannel, open; `piece`: see BoardCall.
   void start_on_boards(const Call& call, plan::Boards how, std::span<std::byte> board, Bytes piece);
+  // Over memory that all ranks map, if that is what the call's buffers are; else as `otherwise`, which starts it here, says.
+  bool may_be_mapped(const Call& call) const { return mapped_.may_run(call); }
+  void start_mapped(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);
 
   // Runs what can run now; true if anything moved.
   bool advance();
@@ -88,6 +94,8 @@ class Execution {
   Boards boards_;
   OneShot one_shot_;
   TwoShot two_shot_;
+  Mapped mapped_;
+  std::function<void(const Call&)> otherwise_;
   BoardCall* on_boards_ = nullptr;  // null: what runs, runs over links
   Transfers transfers_;
   bool transferring_ = false;
@@ -95,8 +103,7 @@ class Execution {
   std::size_t scratch_bytes_ = 0;
 };
 
-// Bytes of a part (one chunk of one slice) with which a plan runs whose messages hold up to `widest` chunks on some rank: no
-// message is longer than `slice`, shared slots fit into `window`. A pure function of agreed numbers.
-Bytes part_limit(const plan::Plan& plan, std::int32_t widest, Bytes slice, Bytes window);
+// Bytes of a part (one chunk of one slice) with which no message of up to `widest` chunks is longer than `slice`.
+Bytes part_limit(std::int32_t widest, Bytes slice);
 
 }  // namespace shoal::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the chunks of one call lie in memory: the user's input and output, scratch, and the shared slots. A chunk number and a
+// Where the chunks of one call lie in memory: the user's input and output, and scratch. A chunk number and a
 // slice lead to an address and a length. Value type; made at the start of a call.
 #pragma once
 

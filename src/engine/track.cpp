@@ -18,8 +18,6 @@ namespace {
 
 // Below this a copy into wire memory costs less than a system call that names the user's.
 constexpr std::size_t kDirectMinimum = 8 << 10;
-// Elements that reduce_shared takes from every rank in turn, so that the partial sum stays in the first-level cache.
-constexpr std::size_t kSharedBlock = 2048;
 
 }  // namespace
 
@@ -63,7 +61,6 @@ void Track::next_slice() {
   loop_ = 0;
   slice_ += stride_;
   done_ = slice_ >= job_->slices;
-  if (job_->plan->shared > 0) ++shared_runs_;
 }
 
 bool Track::execute(const Step& step) {
@@ -79,8 +76,8 @@ bool Track::execute(const Step& step) {
     case Op::recv_copy_send: return do_recv_copy_send(step);
     case Op::signal: return do_signal(step);
     case Op::wait: return do_wait(step);
-    case Op::copy_shared: return do_copy_shared(step);
-    case Op::reduce_shared: return do_reduce_shared(step);
+    case Op::copy_shared:
+    case Op::reduce_shared: break;  // of plans that run over boards
   }
   return false;
 }
@@ -257,42 +254,6 @@ bool Track::do_wait(const Step& step) {
   return true;
 }
 
-bool Track::do_copy_shared(const Step& step) {
-  const Walk& way = walk(step);
-  std::byte* const slots = shared_of({step.from.at(iteration_)});
-  if (slots == nullptr) return false;
-  if (Rank{step.from.at(iteration_)} != job_->plan->rank) received(way.total);
-  for (std::int32_t t = 0; t < way.pieces; ++t) {
-    const Part source = job_->layout.slot(slots, step.source.at(t, iteration_), slice_);
-    device::copy({part(step.target, way, t).at, nullptr, job_->stream_stores}, {source.at, size_of(source).value});
-  }
-  return true;
-}
-
-bool Track::do_reduce_shared(const Step& step) {
-  const Walk& way = walk(step);
-  const std::int32_t world = job_->plan->world.value;
-  for (std::int32_t q = 0; q < world; ++q)
-    if (shared_of({q}) == nullptr) return false;
-  received({way.total.value * static_cast<std::size_t>(world - 1)});
-  const std::size_t width = job_->layout.width();
-  for (std::int32_t t = 0; t < way.pieces; ++t) {
-    const Part target = part(step.target, way, t);
-    const auto operand = [&](std::int32_t q, std::size_t first) {
-      return job_->layout.slot(shared_of({q}), step.source.at(t, iteration_), slice_).at + first * width;
-    };
-    for (std::size_t first = 0; first < target.elements; first += kSharedBlock) {
-      const std::size_t n = std::min(kSharedBlock, target.elements - first);
-      std::byte* const sum = target.at + first * width;
-      for (std::int32_t q = 1; q < world; ++q) {
-        const device::CombineFn f = step.final && q == world - 1 ? job_->kernels->combine_final : job_->kernels->combine;
-        f({sum}, q == 1 ? operand(0, first) : sum, operand(q, first), n, job_->call.scale);
-      }
-    }
-  }
-  return true;
-}
-
 Link* Track::link_to(Rank peer) {
   Link* link = links_.get(peer, waiting_.channel);
   if (link == nullptr && !asked_) ask_for_all_links();
@@ -378,23 +339,10 @@ Part Track::part_of(Buffer buffer, std::int32_t index) const {
     case Buffer::input: return job_->layout.input(index, slice_);
     case Buffer::output: return job_->layout.output(index, slice_);
     case Buffer::scratch: return job_->layout.slot(scratch_, index, slice_);
-    case Buffer::shared: return job_->layout.slot(shared_set(job_->window), index, slice_);
+    case Buffer::shared:
     case Buffer::none: break;
   }
   return {};
-}
-
-std::byte* Track::shared_set(std::byte* window) const { return window + (shared_runs_ % 2) * job_->half_window; }
-
-// The shared slots of any rank; null while the link is being made, or if its memory cannot be had.
-std::byte* Track::shared_of(Rank peer) {
-  if (peer == job_->plan->rank) return shared_set(job_->window);
-  Link* link = link_to(peer);
-  if (link == nullptr) return nullptr;
-  if (!link->window().empty()) return shared_set(link->window().data());
-  failure_ = fail(Code::system_error, "{}: the memory of rank {} cannot be mapped here ({}): choose another algorithm than {}",
-                  describe(job_->call), peer.value, link->transport(), job_->plan->algorithm);
-  return nullptr;
 }
 
 void Track::combine(const Step& step, device::Target target, const std::byte* source, const std::byte* other,

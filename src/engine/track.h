@@ -22,9 +22,7 @@ struct Job {
   const device::ReduceKernels* kernels = nullptr;
   link::Tag tag;
   bool scales_input = false;
-  bool stream_stores = false;   // outputs go past the caches
-  std::byte* window = nullptr;  // this rank's shared slots: two sets, each in its half
-  std::size_t half_window = 0;  // bytes; the same in every call, so that sets of calls with other slots do not overlap
+  bool stream_stores = false;  // outputs go past the caches
 };
 
 class Track {
@@ -44,10 +42,7 @@ class Track {
   const Waiting& waiting() const { return waiting_; }
   const Status& failure() const { return failure_; }
 
-  // How many runs of the program with shared slots this track has done, over all calls: says which of the two sets is in use.
-  std::uint64_t shared_runs() const { return shared_runs_; }
-
-  // What it has moved since it was started. What is read out of other ranks' shared slots is received.
+  // What it has moved since it was started.
   const Traffic& traffic() const { return traffic_; }
 
  private:
@@ -61,8 +56,6 @@ class Track {
   bool do_recv_copy_send(const plan::Step& step);
   bool do_signal(const plan::Step& step);
   bool do_wait(const plan::Step& step);
-  bool do_copy_shared(const plan::Step& step);
-  bool do_reduce_shared(const plan::Step& step);
 
   // The same for calls with a codec (track_coded.cpp).
   bool execute_coded(const plan::Step& step);
@@ -124,8 +117,6 @@ class Track {
   Part part(const plan::Chunk& chunk, const Walk& walk, std::int32_t piece) const;
   Part part_of(plan::Buffer buffer, std::int32_t index) const;
   Bytes size_of(const Part& part) const { return {part.elements * job_->layout.width()}; }
-  std::byte* shared_set(std::byte* window) const;
-  std::byte* shared_of(Rank peer);
 
   // source (op) other -> target, in the variant that the step asks for.
   void combine(const plan::Step& step, device::Target target, const std::byte* source, const std::byte* other,
@@ -144,7 +135,6 @@ class Track {
   bool expected_ = false;  // the link knows where the awaited payload should land
   bool walked_ = false;    // walk_ is this step's
   Walk walk_;
-  std::uint64_t shared_runs_ = 0;
   Traffic traffic_;
   Waiting waiting_;
   Status failure_;

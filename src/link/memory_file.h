@@ -72,8 +72,9 @@ inline Result<Descriptor> create_memory_file(const char* what, Bytes size) {
   return file;
 }
 
-// Maps a file, ours or one that a peer sent: refused unless it is a memory file of exactly `size` bytes that keeps its size.
-inline Result<Mapping> map_memory_file(const char* what, const Descriptor& file, Bytes size) {
+// Maps a file, ours or one that a peer sent: refused unless it is a memory file of exactly `size` bytes that keeps its size. With
+// `touch` no page fault lies on the way of the first messages.
+inline Result<Mapping> map_memory_file(const char* what, const Descriptor& file, Bytes size, bool touch = true) {
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0) return fail(Code::system_error, "{}: not a memory file: {}", what, errno_text(errno));
   if ((seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW))
@@ -82,8 +83,8 @@ inline Result<Mapping> map_memory_file(const char* what, const Descriptor& file,
   if (::fstat(file.get(), &facts) != 0) return fail(Code::system_error, "{}: fstat: {}", what, errno_text(errno));
   if (facts.st_size < 0 || static_cast<std::size_t>(facts.st_size) != size.value)
     return fail(Code::system_error, "{}: the memory file has {} bytes, {} wanted", what, facts.st_size, size.value);
-  // Populated: no page fault on the way of the first messages.
-  void* start = ::mmap(nullptr, size.value, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
+  const int flags = MAP_SHARED | (touch ? MAP_POPULATE : 0);
+  void* start = ::mmap(nullptr, size.value, PROT_READ | PROT_WRITE, flags, file.get(), 0);
   if (start == MAP_FAILED) return fail(Code::system_error, "{}: cannot map {} bytes: {}", what, size.value, errno_text(errno));
   return Mapping{{static_cast<std::byte*>(start), size.value}};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one rank that the other ranks of its host read: the shared slots of plans (plan.h). Made at first use, since most
-// communicators never need it; peers map it when a link over the endpoint's window channel is made. Driven by one thread; the
-// memory outlives its rank where a peer of the same process still reads it.
+// Memory of one rank that the other ranks of its host read: its board (engine/boards.h). Made at first use; peers map it when a
+// link over the window's channel is made, and touch what they need. Driven by one thread; the memory outlives its rank where a
+// peer of the same process still reads it.
 #pragma once
 
 #include "core/status.h"
@@ -25,7 +25,7 @@ class Window {
     return {};
   }
   // A peer's, from its descriptor.
-  static Result<Mapping> map(const Descriptor& file, Bytes size) { return map_memory_file(kName, file, size); }
+  static Result<Mapping> map(const Descriptor& file, Bytes size) { return map_memory_file(kName, file, size, /*touch=*/false); }
 
   Bytes size() const { return size_; }
   std::span<std::byte> memory() const { return mapping_.memory(); }  // empty before open()
