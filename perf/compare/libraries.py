@@ -163,8 +163,9 @@ class Mpich(Mpi):
             environment |= {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "MPIR_CVAR_POLLS_BEFORE_YIELD": "10"}
         if hosts or job.tcp:
             interface = "eth0" if hosts else "lo"
-            environment |= {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": interface, "FI_PROVIDER": "tcp",
-                            "FI_TCP_IFACE": interface}
+            # Newer UCX reaches nobody by the loopback interface alone: the versions that have libfabric, too, take that.
+            environment |= {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": interface, "MPIR_CVAR_CH4_NETMOD": "ofi",
+                            "FI_PROVIDER": "tcp", "FI_TCP_IFACE": interface}
         words = [self.mpirun, "-n", job.ranks, "-bind-to", "none" if job.crowded or hosts else "core"]
         if hosts:
             words += ["-launcher", "ssh", "-launcher-exec", hosts.agent, "-iface", "eth0", "-hosts", ",".join(hosts.names)]

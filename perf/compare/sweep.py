@@ -13,18 +13,18 @@ from .processes import say
 
 def rounds(libraries, plan, count, until, measure=None):
     """(rows, rounds made): at most `count` rounds of all jobs of the plan, at least one, none begun after `until`. A way that fails
-    once is left out from then on."""
+    a job once is left out of it from then on."""
     measure = measure or (lambda library, job, way: library.measure(job, way))
     rows, failed, made = {}, set(), 0
     while made < count and (made == 0 or time.monotonic() < until):
         for job in plan:
             for library in libraries:
                 for way in library.ways(job):
-                    if (library.name, way) in failed:
+                    if (library.name, way, job) in failed:
                         continue
                     found = measure(library, job, way)
                     if not found:
-                        failed.add((library.name, way))
+                        failed.add((library.name, way, job))
                     for named, size, us in found or []:
                         rows.setdefault((library.name, named, size), []).append(us)
         made += 1
