@@ -86,7 +86,7 @@ def collectives(o, libraries):
 def tables(result, target):
     text = ""
     for each in result["tables"]:
-        text += f"**{each['title']}** (medians of {each['rounds']} rounds, us)\n\n{table.times(each['rows'], target)}\n"
+        text += f"**{each['title']}** (us, median of rounds: {each['rounds']})\n\n{table.times(each['rows'], target)}\n"
     return text
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import xml.etree.ElementTree as xml
 
@@ -172,6 +173,24 @@ class Parts(unittest.TestCase):
         result = {"rates": {"l2": of, "dram": of}, "rounds": 1}
         self.assertEqual(kernels.tables(result, 1).splitlines()[2:], ["| float32 | 90 | 100 | 90 | 100 |", "| int8 | 60 | 400 | 60 | 400 |"])
         xml.fromstring(kernels.bars(result, "t"))
+
+    def test_kernels_are_read_as_google_benchmark_writes_them(self):
+        rows = [{"name": f"{where}/{name}", "bytes_per_second": 2.0, "items_per_second": 3.0}
+                for where in ("l2", "dram") for name in ("memcpy", "float32/sum")]
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "shoal-bench-kernels"
+            program.write_text("#!/bin/sh\ncat <<'END'\n" + json.dumps({"benchmarks": rows}) + "\nEND\n")
+            program.chmod(0o755)
+            o = types.SimpleNamespace(bin=folder, quick=False, rounds=2, until=time.monotonic() + 60)
+            result, _ = quietly(kernels.measure, o, [])
+        of = {name: {"bytes": [2.0, 2.0], "elements": [3.0, 3.0]} for name in ("memcpy", "float32")}
+        self.assertEqual(result, {"rounds": 2, "rates": {"l2": of, "dram": of}})
+
+    def test_the_last_rank_to_be_ready_counts_and_memory_is_a_mean(self):
+        library = libraries.Library("Shoal", "1")
+        library.startup = lambda ranks: [(0.1, 10, 4), (0.3, 20, 8)] if ranks == 2 else []  # 8 ranks: fails
+        result, _ = quietly(startup.measure, types.SimpleNamespace(quick=True, rounds=1, until=0), [library])
+        self.assertEqual(result["rows"], [{"library": "Shoal", "ranks": 2, "seconds": [0.3], "rss_kb": [15], "pss_kb": [6]}])
 
     def test_startup(self):
         rows = [{"library": name, "ranks": 2, "seconds": [s], "rss_kb": [2048], "pss_kb": [1024]} for name, s in (("Shoal", 0.02), ("A", 0.01))]
