@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 import shutil
 import tempfile
+import time
 
 from . import table
 from .job import Job
@@ -26,7 +27,7 @@ def count(library, job, way):
         file = pathlib.Path(folder) / "strace"
         (pathlib.Path(folder) / "run").mkdir()
         command, environment = library.command(job, way, pathlib.Path(folder) / "run")
-        output = run(library.name, ["strace", "-f", "-c", "-o", file, *command], 300, environment)
+        output = run(library.name, ["strace", "-f", "-c", "-o", file, *command], 120, environment)
         return None if output is None else total(file.read_text())
 
 
@@ -43,10 +44,13 @@ def measure(o, libraries):
     if not shutil.which("strace"):
         say("counters are left out: there is no strace (Debian: strace)")
         return {"rows": [], "calls": 0}
-    calls, rows = 2000 if o.quick else 20000, []
+    calls, rows = 500 if o.quick else 5000, []
     for size in SIZES:
         for library in libraries:
             if library.name == table.LIMIT:
+                continue
+            if time.monotonic() > o.until:
+                say(f"counters: no time for {library.name} at {size} bytes")
                 continue
             found = a_call(library, size, calls)
             if found is not None:

@@ -42,6 +42,19 @@ def quietly(function, *arguments):
         return function(*arguments), said.getvalue()
 
 
+def within_seconds(seconds, condition):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def alive(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    return False
+
+
 class Tables(unittest.TestCase):
     ROWS = [row("Shoal", 8, 2, 9, 1), row("A", 8, 4, 4, 4, way="x"), row("A", 8, 3, 3, 3, way="y"), row("limit", 8, 1), row("B", 8, 5),
             row("Shoal", 1 << 20, 200), row("A", 1 << 20, 100)]
@@ -142,14 +155,7 @@ class Processes(unittest.TestCase):
             result, said = quietly(processes.run, "A", ["sh", "-c", f"sleep 1000 & echo $! > {file}; wait"], 0.5)
             self.assertIsNone(result)
             self.assertIn("A is left out: took more than", said)
-            child = int(file.read_text())
-            for _ in range(1000):
-                state = pathlib.Path(f"/proc/{child}/stat")
-                if not state.exists() or state.read_text().split()[2] == "Z":
-                    break
-                time.sleep(0.01)
-            else:
-                self.fail("a child outlived its run")
+            self.assertTrue(within_seconds(10, lambda: not alive(int(file.read_text()))))
 
     def test_ranks_side_by_side(self):
         def ranks(*scripts):
@@ -230,6 +236,20 @@ class Program(unittest.TestCase):
                 done = self.run_program(*words)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(text, done.stderr)
+
+    def test_a_run_that_is_ended_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("shoal-perf", ""), ("shoal-bench-kernels", f"sleep 1000 & echo $! > {folder}/child.new; mv {folder}/child.new "
+                                                                           f"{folder}/child; wait")):
+                (pathlib.Path(folder) / name).write_text(f"#!/bin/sh\n{text}\n")
+                (pathlib.Path(folder) / name).chmod(0o755)
+            process = subprocess.Popen([sys.executable, ROOT / "docs" / "make-performance", "kernels", "--bin", folder, "--peers", "", "--no-page",
+                                        "--results", folder], stderr=subprocess.DEVNULL)
+            file = pathlib.Path(folder) / "child"
+            self.assertTrue(within_seconds(30, file.exists))
+            process.terminate()
+            process.wait(30)
+            self.assertTrue(within_seconds(10, lambda: not alive(int(file.read_text()))))
 
     def test_again_prints_what_was_measured(self):
         with tempfile.TemporaryDirectory() as folder:
