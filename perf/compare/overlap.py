@@ -15,7 +15,7 @@ BINDINGS = {"none": "free", "core": "a core each"}
 def measure(o, _libraries):
     """{"rows": [{"wire", "binding", NAME: ms ...}]}; the names are the program's."""
     rows = []
-    count, compute_ms = (2, 50) if o.quick else (2 * o.rounds, 100)
+    count, compute_ms = (1, 20) if o.quick else (2 * o.rounds, 100)
     for wire, shim in WIRES.items():
         for binding, words in BINDINGS.items():
             if time.monotonic() > o.until:
