@@ -7,7 +7,7 @@
 
 namespace {
 
-std::size_t made = 0;
+thread_local std::size_t made = 0;
 
 }  // namespace
 
