@@ -276,7 +276,8 @@ Status Communicator::run(const engine::Call& call) {
   Status started;
   try {
     started = start(call);
-    const bool over_boards = prepared_.tries_mapped || (started.is_ok() && prepared_.planned->plan.boards != plan::Boards::unused);
+    const bool over_boards =
+        prepared_.tries_mapped || (started.is_ok() && prepared_.planned->plan.boards != plan::Boards::unused);
     for (int look = over_boards ? at_once_ : 1; started.is_ok() && look > 0; --look) {
       execution_->advance();
       if (!execution_->done()) continue;

@@ -198,7 +198,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
     const compress::Codec* codec = nullptr;
     engine::Tuning tuning;
     bool tries_mapped = false;  // first, whether all buffers are of memory that all can map
-    std::int16_t place = 0;  // in the table of algorithms
+    std::int16_t place = 0;     // in the table of algorithms
     bool is_for(const engine::Call& call, int length) const {
       return collective == call.collective && length_class == length && root == call.root && numerics == call.numerics &&
              codec == call.codec && planned != nullptr;

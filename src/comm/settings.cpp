@@ -66,11 +66,12 @@ Result<Settings> make_settings(const Environment& environment) {
 
 std::string encode(const Settings& settings) {
   return fmt::format(
-      "slice={} slice_is_given={} in_flight={} credits={} processors={} shm_disable={} loopback_disable={} mapped_disable={} shim={} "
+      "slice={} slice_is_given={} in_flight={} credits={} processors={} shm_disable={} loopback_disable={} mapped_disable={} "
+      "shim={} "
       "calibration={} numerics={} algorithms={}",
       settings.tuning.slice.value, int{settings.slice_is_given}, settings.tuning.in_flight, settings.credits, settings.processors,
-      int{settings.shm_disable}, int{settings.loopback_disable}, int{settings.mapped_disable}, settings.shim_text, calibration_text(settings),
-      engine::name_of(settings.numerics), settings.algorithm_text);
+      int{settings.shm_disable}, int{settings.loopback_disable}, int{settings.mapped_disable}, settings.shim_text,
+      calibration_text(settings), engine::name_of(settings.numerics), settings.algorithm_text);
 }
 
 Result<Settings> decode_settings(const std::string& text) {

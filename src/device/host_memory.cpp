@@ -74,7 +74,8 @@ int make_file(std::size_t size) {
 // Over memory that was mapped before, which keeps its alignment. False: as it was.
 bool put_file(Block& block, void* start) {
   // Reserving is earnest, and may cost other processes their lives: not of more than half of what there is.
-  const std::size_t half = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) / 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t half =
+      static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) / 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   if (block.size > half) return false;
   block.file = make_file(block.size);
   if (block.file < 0) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of other ranks of this host, mapped here: blocks of device::allocate_host that their owners have offered. Mapped once each,
-// kept until their owner has freed memory or the communicator ends. Belongs to the thread that drives its rank.
+// Memory of other ranks of this host, mapped here: blocks of device::allocate_host that their owners have offered. Mapped once
+// each, kept until their owner has freed memory or the communicator ends. Belongs to the thread that drives its rank.
 #pragma once
 
 #include <sys/types.h>

@@ -120,8 +120,8 @@ std::size_t Mapped::input_bytes(std::int32_t rank) const {
   }
 }
 std::size_t Mapped::output_bytes(std::int32_t rank) const {
-  const bool written = call_.collective == Collective::all_reduce ||
-                       (call_.collective == Collective::reduce && rank == call_.root.value);
+  const bool written =
+      call_.collective == Collective::all_reduce || (call_.collective == Collective::reduce && rank == call_.root.value);
   return written ? call_.count.value * width_ : 0;
 }
 
@@ -208,9 +208,9 @@ void Mapped::work() {
 // Elements [first, first + elements) of the vector, or of the block that begins `block` bytes after every input's start.
 void Mapped::add(std::size_t first, std::size_t elements, std::size_t block) {
   const bool everywhere = call_.collective == Collective::all_reduce;
-  std::byte* const main_output =
-      call_.collective == Collective::reduce ? buffers_[static_cast<std::size_t>(call_.root.value)].output
-                                             : static_cast<std::byte*>(call_.output);
+  std::byte* const main_output = call_.collective == Collective::reduce
+                                     ? buffers_[static_cast<std::size_t>(call_.root.value)].output
+                                     : static_cast<std::byte*>(call_.output);
   // The sum is written to two outputs at once, from the first-level cache to the rest.
   std::byte* const second = everywhere ? buffers_[static_cast<std::size_t>((rank_ + 1) % world_)].output : nullptr;
   const std::size_t step = kAdded / width_;

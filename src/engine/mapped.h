@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call whose ranks read and write each other's buffers in place, where all buffers that it takes are of memory which others can map
-// (device::shareable). Every rank offers its own on its board; if all do, each does its part of the work on all ranks' memory, and
-// nobody returns before all have. If one does not, or cannot map another's, all know, and the call is run in another way.
+// A call whose ranks read and write each other's buffers in place, where all buffers that it takes are of memory which others can
+// map (device::shareable). Every rank offers its own on its board; if all do, each does its part of the work on all ranks'
+// memory, and nobody returns before all have. If one does not, or cannot map another's, all know, and the call is run in another
+// way.
 //
-// Reductions are cut into a chunk a rank, which that rank adds, in the order of ranks, and writes to everybody who wants it. What is
-// moved is read where it lies.
+// Reductions are cut into a chunk a rank, which that rank adds, in the order of ranks, and writes to everybody who wants it. What
+// is moved is read where it lies.
 #pragma once
 
 #include <array>
