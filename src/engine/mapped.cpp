@@ -211,13 +211,16 @@ void Mapped::add(std::size_t first, std::size_t elements, std::size_t block) {
   std::byte* const main_output = call_.collective == Collective::reduce
                                      ? buffers_[static_cast<std::size_t>(call_.root.value)].output
                                      : static_cast<std::byte*>(call_.output);
-  // The sum is written to two outputs at once, from the first-level cache to the rest.
-  std::byte* const second = everywhere ? buffers_[static_cast<std::size_t>((rank_ + 1) % world_)].output : nullptr;
+  const auto output_of_next = [&](std::int32_t away) {
+    return buffers_[static_cast<std::size_t>((rank_ + away) % world_)].output;
+  };
   const std::size_t step = kAdded / width_;
   received_.value += elements * width_ * static_cast<std::size_t>(world_ - 1);
   for (std::size_t i = first; i < first + elements; i += step) {
     const std::size_t n = std::min(step, first + elements - i), at = i * width_;
     const auto input = [&](std::int32_t rank) { return buffers_[static_cast<std::size_t>(rank)].input + block + at; };
+    // A finished sum is written twice at once, and copied on from the second place; past the caches only once.
+    std::byte* const second = !everywhere ? nullptr : stream_stores_ ? partial_sum_.data() : output_of_next(1) + at;
     const std::byte* sum = input(0);
     if (scales_) {
       kernels_->load_input({partial_sum_.data()}, sum, n, call_.scale);
@@ -226,17 +229,15 @@ void Mapped::add(std::size_t first, std::size_t elements, std::size_t block) {
     for (std::int32_t rank = 1; rank < world_; ++rank) {
       const bool last = rank == world_ - 1;
       const device::Target target =
-          last ? device::Target{main_output + at, second != nullptr ? second + at : nullptr, stream_stores_}
-               : device::Target{partial_sum_.data()};
+          last ? device::Target{main_output + at, second, stream_stores_} : device::Target{partial_sum_.data()};
       if (scales_)
         (last ? kernels_->combine_input_final : kernels_->combine_input)(target, input(rank), sum, n, call_.scale);
       else
         (last ? kernels_->combine_final : kernels_->combine)(target, sum, input(rank), n, call_.scale);
       sum = partial_sum_.data();
     }
-    for (std::int32_t away = 2; everywhere && away < world_; ++away)
-      device::copy({buffers_[static_cast<std::size_t>((rank_ + away) % world_)].output + at, nullptr, stream_stores_},
-                   {second + at, n * width_});
+    for (std::int32_t away = stream_stores_ ? 1 : 2; everywhere && away < world_; ++away)
+      device::copy({output_of_next(away) + at, nullptr, stream_stores_}, {second, n * width_});
   }
 }
 
