@@ -67,6 +67,10 @@ Figures figures_of(const Settings& settings, std::string_view near_transport) {
   return figures;
 }
 
+// Over sockets a message costs system calls and packets of its own, and its end a short packet: longer ones pay. Through shared
+// memory shorter ones do, whose slots stay in the second-level cache.
+constexpr std::size_t kStreamSlices = 4;  // times the usual one
+
 // The length that all ranks know. Of all-to-all-v each knows its own blocks only, so the choice must not look at them.
 Bytes agreed_length(const engine::Call& call, const Settings& settings) {
   return call.collective == plan::Collective::all_to_all_v ? settings.tuning.slice : size_of(call.count, call.type);
@@ -142,6 +146,11 @@ plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
   return cluster;
 }
 
+Bytes longest_message(const Situation& situation, const Settings& settings) {
+  const bool longer = situation.streams && !settings.slice_is_given;
+  return {settings.tuning.slice.value * (longer ? kStreamSlices : 1)};
+}
+
 Tuner::Tuner(const Settings& settings, const Situation& situation)
     : settings_(settings),
       situation_(situation),
@@ -200,7 +209,8 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
       return refuse("ends on several ranks, which would round differently");
   }
   const bool only = settings_.algorithms.only(call.collective) == &algorithm;
-  if ((only && !in_full) || situation_.world.value == 1) return candidate;
+  const bool one_slice = longest_message(situation_, settings_) == settings_.tuning.slice;
+  if ((only && one_slice && !in_full) || situation_.world.value == 1) return candidate;
 
   const Bytes bytes = representative(call, settings_);
   if (call.codec == nullptr)
@@ -240,14 +250,15 @@ Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, const plan::
                       .path_steps = 0});
 }
 
-// Of a plan whose time falls with the length of a slice, the best of three lengths.
+// The best of several lengths of a slice: the usual one, longer ones where links are streams, shorter ones of a plan whose time
+// falls with them.
 void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const {
   const plan::Plan& first = plans.front();
+  const std::size_t usual = settings_.tuning.slice.value;
+  const std::size_t shortest = first.pipelined && !settings_.slice_is_given ? std::max<std::size_t>(usual / 16, 1024) : usual;
   Status why;
   bool priced = false;
-  for (const std::size_t divisor : {std::size_t{1}, std::size_t{4}, std::size_t{16}}) {
-    const Bytes slice{settings_.tuning.slice.value / divisor};
-    if (divisor > 1 && (!first.pipelined || settings_.slice_is_given || slice.value < 1024)) break;
+  for (Bytes slice = longest_message(situation_, settings_); slice.value >= shortest; slice.value /= 4) {
     const Result<double> time = time_of(plans, cluster_, bytes, element_bytes, slice);
     if (!time.is_ok()) {
       why = time.status();
@@ -288,7 +299,7 @@ Result<double> Tuner::predict(const engine::Call& call) const {
 }
 
 Result<double> Tuner::predict(std::span<const engine::Transfer> transfers, Rank self) const {
-  return exchange_time(transfers, self, situation_.world, cluster_of(situation_, settings_), settings_.tuning.slice);
+  return exchange_time(transfers, self, situation_.world, cluster_of(situation_, settings_), longest_message(situation_, settings_));
 }
 
 double Tuner::expect_power(const engine::Call& call, std::size_t power) {
