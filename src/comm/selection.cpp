@@ -67,9 +67,10 @@ Figures figures_of(const Settings& settings, std::string_view near_transport) {
   return figures;
 }
 
-// Over sockets a message costs system calls and packets of its own, and its end a short packet: longer ones pay. Through shared
-// memory shorter ones do, whose slots stay in the second-level cache.
-constexpr std::size_t kStreamSlices = 4;  // times the usual one
+// Over sockets a message costs system calls and packets of its own, and its end a short packet: longer ones pay, as long as
+// enough of them are left to overlap. Through shared memory shorter ones do, whose slots stay in the second-level cache.
+constexpr std::size_t kStreamSlices = 4;     // times the usual one
+constexpr std::size_t kSlicesToOverlap = 4;  // of a chunk
 
 // The length that all ranks know. Of all-to-all-v each knows its own blocks only, so the choice must not look at them.
 Bytes agreed_length(const engine::Call& call, const Settings& settings) {
@@ -250,16 +251,19 @@ Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, const plan::
                       .path_steps = 0});
 }
 
-// The best of several lengths of a slice: the usual one, longer ones where links are streams, shorter ones of a plan whose time
-// falls with them.
+// With the slices that suit the links, or shorter ones of a plan whose time falls with them.
 void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, Bytes bytes, std::size_t element_bytes) const {
   const plan::Plan& first = plans.front();
   const std::size_t usual = settings_.tuning.slice.value;
-  const std::size_t shortest = first.pipelined && !settings_.slice_is_given ? std::max<std::size_t>(usual / 16, 1024) : usual;
+  const std::size_t chunk = bytes.value / static_cast<std::size_t>(std::max(first.chunks, 1));
+  const std::size_t longest =
+      std::clamp(std::bit_floor(chunk / kSlicesToOverlap), usual, longest_message(situation_, settings_).value);
   Status why;
   bool priced = false;
-  for (Bytes slice = longest_message(situation_, settings_); slice.value >= shortest; slice.value /= 4) {
-    const Result<double> time = time_of(plans, cluster_, bytes, element_bytes, slice);
+  for (const std::size_t slice : {longest, usual, usual / 4, usual / 16}) {
+    const bool worth_it = first.pipelined && !settings_.slice_is_given && slice < longest && slice >= 1024;
+    if (slice == longest ? priced : !worth_it) continue;
+    const Result<double> time = time_of(plans, cluster_, bytes, element_bytes, {slice});
     if (!time.is_ok()) {
       why = time.status();
       break;
@@ -267,7 +271,7 @@ void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, By
     if (priced && *time >= candidate.time_s) continue;
     priced = true;
     candidate.time_s = *time;
-    candidate.choice.tuning.slice = slice;
+    candidate.choice.tuning.slice = {slice};
   }
   // One that was asked for by name runs, whatever it costs.
   if (!priced && settings_.algorithms.only(first.collective) != candidate.choice.algorithm) candidate.refusal = why.text();
@@ -299,7 +303,8 @@ Result<double> Tuner::predict(const engine::Call& call) const {
 }
 
 Result<double> Tuner::predict(std::span<const engine::Transfer> transfers, Rank self) const {
-  return exchange_time(transfers, self, situation_.world, cluster_of(situation_, settings_), longest_message(situation_, settings_));
+  return exchange_time(transfers, self, situation_.world, cluster_of(situation_, settings_),
+                       longest_message(situation_, settings_));
 }
 
 double Tuner::expect_power(const engine::Call& call, std::size_t power) {

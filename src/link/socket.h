@@ -83,9 +83,9 @@ Result<std::optional<Descriptor>> accept_stream(const Listener& listener);
 // before it reads would be cut off.
 void expect_prompt_peer(const Descriptor& stream);
 
-// TCP streams start with reno, which paces nothing and which every user may choose: within a host nothing congests, and the timers
-// of a system that paces (bbr) cost a third of the bandwidth. They cost as much once they have been on, hence from the start. A
-// stream of data between hosts then goes on with what the system has chosen; where that cannot be found out, with reno.
+// TCP streams start with reno, which paces nothing and which every user may choose: within a host nothing congests, and the
+// timers of a system that paces (bbr) cost a third of the bandwidth. They cost as much once they have been on, hence from the
+// start. A stream of data between hosts then goes on with what the system has chosen; where that cannot be found out, with reno.
 void use_systems_congestion_control(const Descriptor& stream);
 
 // The two ends of a connected TCP stream, "ip" without port; IPv6 link-local with its scope. Empty where there is none.

@@ -101,8 +101,8 @@ void Receiver::take_back() {
 }
 
 // What is asked for decides where bytes end up. A payload that lands: its rest, and the next header so that the next payload can
-// land too. A long message that is expected: its header alone. The rest of a long one, and the next header. Else: what there is, up
-// to kReadAhead. More would lie in memory that has left the cache, and would have to be moved if its end is not there yet.
+// land too. A long message that is expected: its header alone. The rest of a long one, and the next header. Else: what there is,
+// up to kReadAhead. More would lie in memory that has left the cache, and would have to be moved if its end is not there yet.
 bool Receiver::read_once() {
   std::array<iovec, 2> pieces{};
   std::size_t asked = 0;
