@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The TCP link against the bytes on its stream: wherever the kernel cuts them, in either direction, the messages are the same.
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -116,16 +117,16 @@ TEST_CASE("tcp: what a full socket takes in pieces leaves in one piece, from wir
   CAPTURE(at_a_time);
   const Wire wire;
   Rig rig;
-  const int least = 1;  // the kernel makes it a few KiB
+  const int least = 1, little = 8 << 10;  // the kernel makes the least a few KiB
   REQUIRE(::setsockopt(rig.link->wakeup().descriptor, SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
-  REQUIRE(::setsockopt(rig.raw.get(), SOL_SOCKET, SO_RCVBUF, &least, sizeof least) == 0);
+  REQUIRE(::setsockopt(rig.raw.get(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little) == 0);
 
   std::vector<std::vector<std::byte>> payloads;
   for (std::size_t i = 0; i < kLengths.size(); ++i) payloads.push_back(pattern(kLengths[i], i));
   std::vector<std::byte> came, piece(at_a_time);
   std::size_t next = 0;
-  for (int turn = 0; came.size() < wire.bytes.size(); ++turn) {
-    REQUIRE(turn < 1'000'000);
+  int idle = 0;
+  while (came.size() < wire.bytes.size()) {
     if (next < payloads.size()) {
       const std::vector<std::byte>& payload = payloads[next];
       const link::Tag tag{static_cast<std::uint32_t>(next)};
@@ -140,6 +141,10 @@ TEST_CASE("tcp: what a full socket takes in pieces leaves in one piece, from wir
     rig.link->progress();
     const link::Transfer got = link::read_some(rig.raw.get(), piece);
     REQUIRE_FALSE(got.closed);
+    if (got.bytes == 0) {  // a window this small is opened by timers now and then
+      REQUIRE(++idle < 200'000);
+      ::usleep(100);
+    }
     came.insert(came.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(got.bytes));
   }
   CHECK(came == wire.bytes);

@@ -123,7 +123,9 @@ bool Receiver::read_once() {
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
   ssize_t got = 0;
-  do got = ::recvmsg(stream_, &message, MSG_DONTWAIT);
+  do  // asked in vain again and again while a message is awaited: one piece costs less without a list
+    got = count == 1 ? ::recv(stream_, pieces[0].iov_base, pieces[0].iov_len, MSG_DONTWAIT)
+                     : ::recvmsg(stream_, &message, MSG_DONTWAIT);
   while (got < 0 && errno == EINTR);
   if (got < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
