@@ -30,6 +30,9 @@ constexpr std::int32_t kUnlimitedCredits = 64;
 // Between hosts nothing is stated but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
 constexpr double kNetwork_Bps = 1.25e9;
 
+// Within a host tcp has no network behind it, but both processors do what a network card would: measured, of a message.
+constexpr double kLoopbackLatency_s = 5e-6, kLoopbackOverhead_s = 7e-6;
+
 link::Capabilities capabilities_of(std::string_view transport) {
   for (const link::Transport* each : transports::transports())
     if (each->name() == transport) return each->capabilities();
@@ -52,6 +55,10 @@ struct Figures {
 Figures figures_of(const Settings& settings, std::string_view near_transport) {
   Figures figures{.near = capabilities_of(near_transport), .far = capabilities_of("tcp")};
   figures.far.bandwidth_Bps = kNetwork_Bps;
+  if (near_transport == "tcp") {
+    figures.near.latency_s = kLoopbackLatency_s;
+    figures.near.overhead_s = kLoopbackOverhead_s;
+  }
   if (!settings.calibration) {
     figures.copy_Bps = figures.reduce_Bps = figures.near.bandwidth_Bps;
     return figures;
@@ -152,10 +159,14 @@ plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
   cluster.copy_Bps = copy_Bps;
   cluster.reduce_Bps = reduce_Bps;
   cluster.cores_per_host = situation.crowded ? settings.processors : 0;
-  cluster.within = {.through = plan::Within::pairs,
-                    .latency_s = near.latency_s,
-                    .bandwidth_Bps = tcp_within ? near.bandwidth_Bps : plan::kUnlimited,
-                    .credit_s = near.latency_s};
+  // A stream is as fast as the processors that copy: one rank's, whoever it talks to, or those that all share.
+  cluster.within = {
+      .through = !tcp_within         ? plan::Within::pairs
+                 : situation.crowded ? plan::Within::bus
+                                     : plan::Within::switched,
+      .latency_s = near.latency_s,
+      .bandwidth_Bps = tcp_within ? near.bandwidth_Bps * (situation.crowded ? settings.processors : 1) : plan::kUnlimited,
+      .credit_s = near.latency_s};
   if (situation.hosts > 1)
     cluster.nics = {.per_host = 1,
                     .of_local = {},
