@@ -117,11 +117,12 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   settings_ = settings.take();
   if (!(settings_ == mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(mine));
 
+  situation_ = situation_of(agreement_.peers, settings_);
   endpoint_.communicator = ids.front().communicator;
+  endpoint_.max_message = longest_message(situation_, settings_);
   if (environment.socket_retry_count >= 0) endpoint_.connects = static_cast<int>(environment.socket_retry_count) + 1;
   if (environment.socket_retry_sleep_ms >= 0)
     endpoint_.connect_pause = std::chrono::milliseconds(environment.socket_retry_sleep_ms);
-  endpoint_.max_message = settings_.tuning.slice;
   endpoint_.credits = settings_.credits;
   endpoint_.shm_disable = settings_.shm_disable;
   endpoint_.loopback_disable = settings_.loopback_disable;
@@ -139,7 +140,6 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   links_ = std::make_unique<engine::Links>(*switchboard_, world_, engine::kAllChannels);
   execution_ = std::make_unique<engine::Execution>(*links_, world_, rank(), ids.front().communicator, pids_of(agreement_.peers));
   plans_.resize(algorithms::all().size());
-  situation_ = situation_of(agreement_.peers, settings_);
   tuner_.emplace(settings_, situation_);
   numerics_ = settings_.numerics;
   sends_.resize(static_cast<std::size_t>(world_.value));
@@ -368,7 +368,7 @@ void Communicator::start(const Exchange& exchange) {
   }
   for (std::size_t i = 0; i < sent.size(); ++i)
     if (sent[i]->memory != received[i]->memory) device::copy({received[i]->memory}, {sent[i]->memory, sent[i]->size.value});
-  execution_->start(std::move(to_others), settings_.tuning.slice);
+  execution_->start(std::move(to_others), endpoint_.max_message);
 }
 
 // Finds out how to run it, and puts that into prepared_.

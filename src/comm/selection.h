@@ -35,6 +35,9 @@ struct Candidate {
 // What the cost model takes the ranks' hosts and their network for: the calibration's numbers, else the transports' own.
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings);
 
+// Bytes of the longest message that a choice leads to, which links must take.
+Bytes longest_message(const Situation& situation, const Settings& settings);
+
 // One rank's; remembers its choices. One thread at a time.
 class Tuner {
  public:

@@ -3,8 +3,19 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace shoal::comm {
+namespace {
+
+std::size_t processes(std::span<const link::PeerIdentity> peers) {
+  std::set<std::pair<std::string_view, std::uint64_t>> found;
+  for (const link::PeerIdentity& peer : peers) found.emplace(peer.host_id, peer.process);
+  return found.size();
+}
+
+}  // namespace
 
 Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings) {
   Situation now{.world = {static_cast<std::int32_t>(peers.size())}};
@@ -24,6 +35,8 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
   };
   const bool one_process = std::all_of(peers.begin(), peers.end(), same_process);
   const bool all_local = std::none_of(peers.begin(), peers.end(), [](const auto& peer) { return peer.local_address.empty(); });
+  const bool all_apart = settings.shm_disable && (settings.loopback_disable || processes(peers) == peers.size());
+  now.streams = now.hosts == now.world.value || all_apart;
   now.mappable = now.hosts == 1 && !settings.shim && (one_process || (!settings.shm_disable && all_local));
   return now;
 }

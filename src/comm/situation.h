@@ -16,6 +16,7 @@ struct Situation {
   std::int32_t group = 0;  // ranks a host, if every host has as many, in the order of ranks; else 0
   bool mappable = false;   // every rank can map every other's memory, and may
   bool crowded = false;    // some host has more ranks than processors
+  bool streams = false;    // no two ranks share memory: every link is a stream over the network
 };
 
 // One of the same shape with at most `most` ranks: fewer hosts, then fewer ranks a host, halved again and again.

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -79,6 +80,12 @@ Result<std::uint16_t> bound_port(int descriptor, const std::string& address) {
 
 void set(int stream, int level, int option, int value) { (void)setsockopt(stream, level, option, &value, sizeof value); }
 
+// Of listeners too, whose streams inherit it.
+void start_with_reno(int stream) {
+  constexpr std::string_view kReno = "reno";
+  (void)setsockopt(stream, IPPROTO_TCP, TCP_CONGESTION, kReno.data(), kReno.size());
+}
+
 void prepare_tcp(int stream) {
   set(stream, IPPROTO_TCP, TCP_NODELAY, 1);
   set(stream, SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a connection that is over may be listened at
@@ -122,6 +129,7 @@ Bound listen_at(const SystemAddress& where, const std::string& address) {
   const int on = 1;  // a port that a dead job has just left must not be refused for the minutes of TIME_WAIT
   if (setsockopt(stream->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
     return {system_failure("setsockopt SO_REUSEADDR", address, errno)};
+  start_with_reno(stream->get());
   const char* const call = bind(stream->get(), where.get(), where.length) != 0 ? "bind"
                            : listen(stream->get(), kBacklog) != 0              ? "listen"
                                                                                : nullptr;
@@ -155,7 +163,10 @@ Bound listen_at_some_port(SystemAddress where, const std::string& address) {
 Result<Descriptor> start_connect(const SystemAddress& where, const std::string& address, std::chrono::milliseconds patience) {
   Result<Descriptor> stream = open_socket(where.family(), address);
   if (!stream.is_ok()) return stream;
-  if (where.family() != AF_UNIX) prepare_tcp(stream->get());
+  if (where.family() != AF_UNIX) {
+    prepare_tcp(stream->get());
+    start_with_reno(stream->get());
+  }
   if (patience.count() > 0) set(stream->get(), IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(patience.count()));
   // A connect that a signal interrupts goes on by itself.
   if (connect(stream->get(), where.get(), where.length) != 0 && errno != EINPROGRESS && errno != EINTR)
@@ -246,6 +257,17 @@ Result<std::optional<Descriptor>> accept_stream(const Listener& listener) {
 
 void expect_prompt_peer(const Descriptor& stream) {
   set(stream.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);  // ms; a UNIX socket refuses it, no harm
+}
+
+void use_systems_congestion_control(const Descriptor& stream) {
+  int family = AF_INET;
+  socklen_t length = sizeof family;
+  (void)getsockopt(stream.get(), SOL_SOCKET, SO_DOMAIN, &family, &length);
+  const Descriptor fresh(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  std::array<char, 16> name{};  // TCP_CA_NAME_MAX
+  length = name.size();
+  if (getsockopt(fresh.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0)
+    (void)setsockopt(stream.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), length);
 }
 
 StreamEnds ends_of(const Descriptor& stream) {

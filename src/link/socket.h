@@ -59,7 +59,7 @@ using shoal::to_text;
 
 // All listeners and streams are non-blocking and close-on-exec. TCP streams send without delay (TCP_NODELAY) and ask a silent
 // peer for a sign of life: after 10 s, then every 5 s; a third without answer breaks the stream (a host that lost power or
-// cable).
+// cable). Their congestion control is reno, see use_systems_congestion_control.
 struct Listener {
   Descriptor descriptor;
   std::string address;  // what peers connect to: "ip:port", or the abstract name for UNIX
@@ -82,6 +82,11 @@ Result<std::optional<Descriptor>> accept_stream(const Listener& listener);
 // acknowledged within 25 s. Not for data: the kernel counts a full window as silence, and a peer that computes for a minute
 // before it reads would be cut off.
 void expect_prompt_peer(const Descriptor& stream);
+
+// TCP streams start with reno, which paces nothing and which every user may choose: within a host nothing congests, and the
+// timers of a system that paces (bbr) cost a third of the bandwidth. They cost as much once they have been on, hence from the
+// start. A stream of data between hosts then goes on with what the system has chosen; where that cannot be found out, with reno.
+void use_systems_congestion_control(const Descriptor& stream);
 
 // The two ends of a connected TCP stream, "ip" without port; IPv6 link-local with its scope. Empty where there is none.
 struct StreamEnds {

@@ -79,3 +79,49 @@ TEST_CASE("tuner: what nothing may do has no predicted time") {
   REQUIRE_FALSE(time.is_ok());
   CHECK(time.status().code() == Code::invalid_usage);
 }
+
+TEST_CASE("tuner: long slices where every link is a stream and a chunk has several of them, else the usual ones") {
+  const Settings settings;
+  const std::size_t usual = settings.tuning.slice.value;
+  const Situation streams{.world = {4}, .hosts = 4, .group = 1, .streams = true};
+  CHECK(longest_message(streams, settings).value == 4 * usual);
+  CHECK(longest_message({.world = {4}, .group = 4}, settings).value == usual);
+  const auto slice_of = [](const Settings& with, const Situation& at, std::size_t bytes) {
+    return Tuner(with, at).choose(call_of(Collective::all_reduce, bytes / sizeof(float)))->tuning.slice.value;
+  };
+  CHECK(slice_of(settings, streams, 64 << 20) == 4 * usual);
+  CHECK(slice_of(settings, streams, 2 << 20) == 2 * usual);
+  CHECK(slice_of(settings, streams, 1 << 20) == usual);
+  CHECK(slice_of(settings, {.world = {4}, .group = 4}, 64 << 20) == usual);
+  Settings given;
+  given.slice_is_given = true;
+  CHECK(longest_message(streams, given).value == usual);
+  CHECK(slice_of(given, streams, 64 << 20) == usual);
+}
+
+TEST_CASE("tuner: between hosts a ring carries long vectors, whose ranks keep their partners; short ones take fewer rounds") {
+  const auto choice = [](std::size_t bytes) {
+    Tuner tuner(Settings{}, {.world = {4}, .hosts = 4, .group = 1, .streams = true});
+    return std::string(tuner.choose(call_of(Collective::all_reduce, bytes / sizeof(float)))->algorithm->name);
+  };
+  CHECK(choice(64 << 20) == "ring");
+  CHECK(choice(1 << 20) == "ring");
+  CHECK(choice(64) != "ring");
+}
+
+TEST_CASE("situation: links are all streams where no two ranks share memory or a process") {
+  const auto peer = [](int rank, const char* host, std::uint64_t process) {
+    return link::PeerIdentity{.rank = {rank}, .host_id = host, .process = process, .address = "a:1", .local_address = "l"};
+  };
+  Settings settings;
+  const std::vector<link::PeerIdentity> apart{peer(0, "a", 1), peer(1, "b", 1)}, together{peer(0, "a", 1), peer(1, "a", 2)},
+      one_process{peer(0, "a", 1), peer(1, "a", 1)};
+  CHECK(situation_of(apart, settings).streams);
+  CHECK_FALSE(situation_of(together, settings).streams);
+  CHECK_FALSE(situation_of(one_process, settings).streams);
+  settings.shm_disable = true;
+  CHECK(situation_of(together, settings).streams);
+  CHECK_FALSE(situation_of(one_process, settings).streams);
+  settings.loopback_disable = true;
+  CHECK(situation_of(one_process, settings).streams);
+}

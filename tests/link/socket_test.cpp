@@ -44,6 +44,13 @@ void check_flags(const Descriptor& stream, bool tcp) {
   CHECK(on == 1);
 }
 
+std::string congestion_control(const Descriptor& stream) {
+  std::array<char, 17> name{};
+  socklen_t length = name.size() - 1;
+  REQUIRE(getsockopt(stream.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0);
+  return name.data();
+}
+
 // How a connect to `address` ends.
 Status outcome(Result<Descriptor> stream, const std::string& address) {
   if (!stream.is_ok()) return stream.status();
@@ -84,6 +91,29 @@ TEST_CASE("socket: two ends meet over IPv4, IPv6 and a local name, and bytes pas
     CHECK(got[1] == std::byte{'b'});
   }
   CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("socket: both ends of a TCP stream start with reno and can go on with what the system has chosen") {
+  const std::string where = GENERATE("127.0.0.1", "::1");
+  const Descriptor fresh(::socket(where == "::1" ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Listener listener = listening(where);
+  Result<Descriptor> connecting = start_connect_tcp(listener.address);
+  REQUIRE(connecting.is_ok());
+  const Descriptor accepting = accepted(listener);
+  for (const Descriptor* end : {static_cast<const Descriptor*>(&*connecting), &accepting}) {
+    CHECK(congestion_control(*end) == "reno");
+    use_systems_congestion_control(*end);
+    CHECK(congestion_control(*end) == congestion_control(fresh));
+  }
+}
+
+TEST_CASE("socket: what belongs to UNIX streams is left as it is") {
+  const Listener listener = listening("local");
+  Result<Descriptor> connecting = start_connect_local(listener.address);
+  REQUIRE(connecting.is_ok());
+  const Descriptor accepting = accepted(listener);
+  use_systems_congestion_control(accepting);
+  CHECK(write_some(connecting->get(), std::as_bytes(std::span("x", 1))).bytes == 1);
 }
 
 TEST_CASE("socket: reading or writing nothing is no end of the stream") {

@@ -16,6 +16,8 @@ namespace {
 
 // From here on, an expected message is worth a system call of its own for its header, so that its payload is not copied.
 constexpr std::size_t kWorthLanding = 8 << 10;
+// Of messages that are not known to be long: several with one system call.
+constexpr std::size_t kReadAhead = 64 << 10;
 
 }  // namespace
 
@@ -51,7 +53,7 @@ bool Receiver::parse() {
 void Receiver::release() {
   expects(complete_, "release follows a front that gave a message");
   head_ = payload_start() + (landing_ ? 0 : header_.length);
-  if (head_ == tail_) head_ = tail_ = 0;  // keeps using the same warm pages
+  if (tail_ - head_ <= kFrameHeader) move_to_start();  // keeps using the same warm pages
   parsed_ = complete_ = landing_ = false;
   landed_ = 0;
   target_ = {};
@@ -68,7 +70,10 @@ void Receiver::fill() {
 
 // After this, the rest of the oldest message and one more header fit behind tail_.
 void Receiver::make_room() {
-  if (head_ == 0 || capacity_ - head_ >= max_message_ + 2 * kFrameHeader) return;
+  if (head_ != 0 && capacity_ - head_ < max_message_ + 2 * kFrameHeader) move_to_start();
+}
+
+void Receiver::move_to_start() {
   std::memmove(staging_.get(), staging_.get() + head_, tail_ - head_);
   tail_ -= head_;
   head_ = 0;
@@ -96,7 +101,8 @@ void Receiver::take_back() {
 }
 
 // What is asked for decides where bytes end up. A payload that lands: its rest, and the next header so that the next payload can
-// land too. A long message that is expected: its header alone. Else: all that fits.
+// land too. A long message that is expected: its header alone. The rest of a long one, and the next header. Else: what there is,
+// up to kReadAhead. More would lie in memory that has left the cache, and would have to be moved if its end is not there yet.
 bool Receiver::read_once() {
   std::array<iovec, 2> pieces{};
   std::size_t asked = 0;
@@ -107,14 +113,19 @@ bool Receiver::read_once() {
   };
   if (landing_) ask(target_.data() + landed_, header_.length - landed_);
   const bool header_alone = landing_ || (!parsed_ && target_.size() >= kWorthLanding);
-  const std::size_t staged = tail_ - (landing_ ? payload_start() : head_);
-  ask(staging_.get() + tail_, header_alone ? kFrameHeader - staged : capacity_ - tail_);
+  const bool long_one = parsed_ && header_.length >= kWorthLanding;
+  const std::size_t wanted = header_alone ? kFrameHeader
+                             : long_one   ? kFrameHeader + header_.length + kFrameHeader
+                                          : kFrameHeader + std::min(max_message_, kReadAhead) + kFrameHeader;
+  ask(staging_.get() + tail_, wanted - (tail_ - (landing_ ? payload_start() : head_)));
 
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
   ssize_t got = 0;
-  do got = ::recvmsg(stream_, &message, MSG_DONTWAIT);
+  do  // asked in vain again and again while a message is awaited: one piece costs less without a list
+    got = count == 1 ? ::recv(stream_, pieces[0].iov_base, pieces[0].iov_len, MSG_DONTWAIT)
+                     : ::recvmsg(stream_, &message, MSG_DONTWAIT);
   while (got < 0 && errno == EINTR);
   if (got < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return false;

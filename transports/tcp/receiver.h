@@ -40,6 +40,7 @@ class Receiver {
   bool parse();
   std::size_t payload_start() const { return head_ + kFrameHeader; }
   void make_room();
+  void move_to_start();
   void start_landing();
   void take_back();
   bool read_once();  // true: as many bytes came as were asked for

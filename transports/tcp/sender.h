@@ -33,14 +33,18 @@ class Sender {
   int error() const { return error_; }  // errno of a broken stream; nothing is sent after it
 
  private:
+  // As it is sent: in one piece from wire memory, where the header lies before its payload; a header and user memory.
   struct Frame {
-    FrameHeader header;
-    std::span<const std::byte> payload;
+    FrameHeader header;  // if direct
+    std::span<const std::byte> body;
     bool direct = false;
+
+    std::size_t head() const { return direct ? kFrameHeader : 0; }
+    std::size_t bytes() const { return head() + body.size(); }
   };
 
   std::size_t after(std::size_t frame) const { return frame + 1 == frames_.size() ? 0 : frame + 1; }
-  void enqueue(std::span<const std::byte> payload, link::Tag tag, bool direct);
+  void enqueue(const Frame& frame);
   std::size_t send_some();     // bytes that the kernel took; 0: none now, or error_
   std::size_t unsent() const;  // bytes in the queue
   void advance(std::size_t bytes);
@@ -48,7 +52,8 @@ class Sender {
   int stream_;
   std::size_t max_message_;
   std::size_t slots_;
-  std::unique_ptr<std::byte[]> wire_;  // slots_ times max_message_; costs no page until a message needs it
+  std::size_t stride_;                 // bytes of a slot: the header's cache line, and a message
+  std::unique_ptr<std::byte[]> wire_;  // the slots; cost no page until a message needs it
   std::vector<Frame> frames_;          // a ring, slots_ + 1 long
   std::size_t oldest_ = 0;             // in frames_
   std::size_t queued_ = 0;             // in frames_

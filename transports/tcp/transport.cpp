@@ -33,6 +33,7 @@ bool TcpTransport::reaches(const link::Endpoint& self, const link::PeerIdentity&
 
 std::unique_ptr<link::Connection> TcpTransport::connect(const link::Endpoint& self, const link::PeerIdentity& peer,
                                                         int /*channel*/, link::Descriptor stream, bool /*connecting*/) {
+  if (self.self.host_id != peer.host_id) link::use_systems_congestion_control(stream);
   return std::make_unique<TcpConnection>(self, peer, std::move(stream));
 }
 
