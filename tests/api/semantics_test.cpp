@@ -12,6 +12,7 @@
 #include "api/communicators.h"
 #include "api/field_cases.h"
 #include "device/convert.h"
+#include "support/pattern.h"
 
 namespace {
 
@@ -149,6 +150,35 @@ std::string with_and_without_stream(const Ranks& ranks, ncclComm_t comm) {
   return wrong;
 }
 
+// Sums, and bytes passed around a ring, whose lengths lie about those where slices over sockets become longer.
+std::string about_long_slices(const Ranks& ranks, ncclComm_t comm) {
+  constexpr std::size_t kKiB = 1024 / sizeof(std::int64_t);
+  for (const std::size_t chunk : {64 * kKiB, 256 * kKiB, 512 * kKiB, 1024 * kKiB})
+    for (const std::size_t more : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {  // one less, none, one more
+      const std::size_t count = chunk * static_cast<std::size_t>(ranks.world) + more - 1;
+      std::vector<std::int64_t> values(count);
+      for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::int64_t>(i) * (ranks.rank + 1);
+      if (std::string wrong = must(ncclAllReduce(values.data(), values.data(), count, ncclInt64, ncclSum, comm, nullptr), "sum");
+          !wrong.empty())
+        return wrong;
+      const std::int64_t factor = ranks.world * (ranks.world + 1) / 2;
+      for (std::size_t i = 0; i < count; ++i)
+        if (values[i] != static_cast<std::int64_t>(i) * factor)
+          return "element " + std::to_string(i) + " of " + std::to_string(count) + " is " + std::to_string(values[i]);
+
+      const std::size_t bytes = chunk * sizeof(std::int64_t) + more - 1;
+      const int to = (ranks.rank + 1) % ranks.world, from = (ranks.rank + ranks.world - 1) % ranks.world;
+      const auto sent = testing::bytes_of(ranks.rank, bytes, chunk), right = testing::bytes_of(from, bytes, chunk);
+      std::vector<std::byte> got(bytes);
+      ncclGroupStart();
+      ncclSend(sent.data(), bytes, ncclInt8, to, comm, nullptr);
+      ncclRecv(got.data(), bytes, ncclInt8, from, comm, nullptr);
+      if (std::string wrong = must(ncclGroupEnd(), "ring"); !wrong.empty()) return wrong;
+      if (got != right) return std::to_string(bytes) + " bytes from rank " + std::to_string(from) + " are others";
+    }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("semantics: averages of integers divide the wrapped sum towards zero") { on_all_transports(3, negative_averages); }
@@ -162,6 +192,10 @@ TEST_CASE("semantics: a group of two communicators on two streams waits for both
 }
 
 TEST_CASE("semantics: a group on a stream and on none waits for the stream") { on_all_transports(3, with_and_without_stream); }
+
+TEST_CASE("semantics: sums and transfers about the lengths of long slices are right, in odd worlds") {
+  for (const int world : {2, 3, 5}) on_all_transports(world, about_long_slices);
+}
 
 TEST_CASE("semantics: a watchdog that only asks for the state sees the death of a peer") {
   for (const char* transport : {"shm", "tcp"}) {
