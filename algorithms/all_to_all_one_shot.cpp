@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-to-all in one shot over memory that all ranks can read.
 //
-// Idea: everybody shows all its blocks and tells the others; then each rank copies its block of all others straight out of their
-// memory. For four ranks:
+// Idea: everybody shows what is for the others and tells them; then each rank copies its block of all others straight out of
+// their memory. For four ranks:
 //
 //   show 0 1 2 3 | rank r: copy r r r
 //
-// Cost: 1 round of signals; each rank writes n bytes and reads (p-1)/p n. Wins for small blocks within a host: one wait for each
+// Cost: 1 round of signals; each rank writes and reads (p-1)/p n bytes. Wins for small blocks within a host: one wait for each
 // peer. All start with the next rank's block, so that no two read the same memory at once. Two sets of slots take turns, so that
 // the next run does not overwrite what a slow rank still reads.
 #include "algorithms/algorithms.h"
@@ -24,7 +24,8 @@ Plan all_to_all_one_shot(const Request& request) {
     lane.copy(input(fixed(0)), output(fixed(0)));
     return {.lanes = {lane.take()}};
   }
-  lane.copy(window(Buffer::input, fixed(0), p), window(Buffer::shared, fixed(0), p));
+  const Rotating next = fixed((r + 1) % p);  // all blocks but the rank's own
+  lane.copy(window(Buffer::input, next, p - 1, p), window(Buffer::shared, next, p - 1, p));
   lane.loop(p - 1, [&] { lane.signal(rotating(r + 1, 1, p)); });
   lane.copy(input(fixed(r)), output(fixed(r)));  // while the others get there
   lane.loop(p - 1, [&] { lane.wait(rotating(r - 1, -1, p)); });

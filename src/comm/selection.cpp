@@ -260,7 +260,7 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
   if (const std::optional<Bytes> limit = board_limit(first, situation_)) {
     // Of all lengths that get the same choice, the least.
     const Bytes shown = shown_bytes(first, {std::bit_floor(agreed_length(call, settings_).value)});
-    if (shown <= *limit)
+    if (limit->value > 0 && shown <= *limit)
       candidate.limit = limit;
     else if (!settings_.algorithms.restricts(call.collective))
       return refuse(fmt::format("slower, by measurement, than others where a rank shows more than {} bytes", limit->value));

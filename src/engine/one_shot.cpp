@@ -100,7 +100,9 @@ bool OneShot::show_one() {
   std::byte* to = room(number_of(shown_), n);
   if (to == nullptr) return false;
   const std::int32_t blocks = content == Content::all_blocks ? world_ : 1;
-  for (std::int32_t b = 0; b < blocks; ++b, to += piece.elements * width_) load(to, input(b, piece.begin), piece.elements);
+  const bool own_is_read = blocks == 1 || (reduces_ && !adds_input_);
+  for (std::int32_t b = 0; b < blocks; ++b, to += piece.elements * width_)
+    if (b != rank_ || own_is_read) load(to, input(b, piece.begin), piece.elements);
   boards_->show(number_of(shown_), tag_, n);
   ++shown_;
   return true;

@@ -316,9 +316,9 @@ std::string everything(const Ranks& ranks) {
   return testing::must(ncclCommDestroy(comm), "ncclCommDestroy");
 }
 
-// Whether a transport can carry it: shared slots need memory that every rank maps.
+// Whether a transport can carry it: boards need memory that every rank maps.
 bool carries(const std::string& transport, const shoal::algorithms::Algorithm& algorithm) {
-  return transport != "tcp" || algorithm.build({.world = {2}}).shared == 0;
+  return transport != "tcp" || algorithm.build({.world = {2}}).boards == shoal::plan::Boards::unused;
 }
 
 // The k-th algorithm of every collective that has so many, the last of the others.

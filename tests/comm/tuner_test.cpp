@@ -36,7 +36,7 @@ TEST_CASE("tuner: every collective has a choice for every world and length, the 
         const Result<Choice> a = one.choose(call_of(Collective(c), count)), b = another.choose(call_of(Collective(c), count));
         REQUIRE(a.is_ok());
         CHECK(a->algorithm == b->algorithm);
-        CHECK(a->algorithm->build({.world = {world}}).shared == 0);  // nobody said that memory can be mapped
+        CHECK(a->algorithm->build({.world = {world}}).boards == plan::Boards::unused);  // nobody said that memory can be mapped
       }
 }
 
