@@ -3,6 +3,7 @@
 #include <shoal/shoal.h>
 
 #include "api/arguments.h"
+#include "api/checked_call.h"
 #include "api/errors.h"
 #include "api/group.h"
 #include "api/red_op.h"
@@ -13,18 +14,6 @@ namespace {
 using namespace shoal;
 using namespace shoal::api;
 using plan::Collective;
-
-// The arguments of any collective of NCCL's; `count` is of the vector, or of one block.
-struct Arguments {
-  Collective collective;
-  const void* input;
-  void* output;
-  std::size_t count;
-  ncclDataType_t type;
-  ncclRedOp_t op = ncclSum;
-  int root = 0;
-  std::optional<shoalNumerics> numerics = std::nullopt;  // else the communicator's
-};
 
 // Where a buffer counts on this rank at all, it has `count` elements, or a block for every rank.
 Extent extent(const void* start, Collective c, Rank self, World world, Rank root, Bytes block,
@@ -37,7 +26,7 @@ Extent extent(const void* start, Collective c, Rank self, World world, Rank root
                      : Extent{start, {blocks == 1 ? block.value : block.value * static_cast<std::size_t>(world.value)}};
 }
 
-Status check_memory(const Arguments& a, Rank self, World world, Bytes block) {
+Status check_memory(const CollectiveArguments& a, Rank self, World world, Bytes block) {
   const Extent input = extent(a.input, a.collective, self, world, {a.root}, block, plan::has_input);
   const Extent output = extent(a.output, a.collective, self, world, {a.root}, block, plan::has_output);
   // In place, the smaller buffer is this rank's block of the larger one.
@@ -46,9 +35,12 @@ Status check_memory(const Arguments& a, Rank self, World world, Bytes block) {
   return check_buffers(input, output, plan::has_in_place(a.collective), shift);
 }
 
-Status run(const Arguments& a, ncclComm_t comm, cudaStream_t stream) {
+Status run(const CollectiveArguments& a, ncclComm_t comm, cudaStream_t stream) {
   Result<Entered> entered = Entered::enter(comm);
   if (!entered.is_ok()) return entered.status();
+  CheckedCall& last = entered->handle().checked;
+  if (stream == nullptr && last.is(a) && !in_group()) [[likely]]
+    return entered->communicator().perform_again(last.call());
   const comm::Communicator& communicator = entered->communicator();
   const World world = communicator.world();
   const Result<DataType> type = read_type(a.type);
@@ -78,15 +70,19 @@ Status run(const Arguments& a, ncclComm_t comm, cudaStream_t stream) {
   }
   // The usual case, without anything that can be kept for later.
   if (*found == nullptr && late_factor == nullptr && entered->handle().blocking && !in_group()) [[likely]] {
-    comm::Communicator& here = entered->communicator();
-    here.issue(call);
-    return here.run(call);
+    const bool keeps = a.op < ncclNumOps && communicator.wire_format() == nullptr;  // else what the arguments mean may change
+    if (!keeps) return entered->communicator().perform(call);
+    last.set(a, std::move(call));
+    return entered->communicator().perform(last.call());
   }
   return submit(Issued{.on = entered.take(), .call = std::move(call), .late_factor = late_factor, .stream = found.take()});
 }
 
-ncclResult_t collective(const char* function, const Arguments& arguments, ncclComm_t comm, cudaStream_t stream) {
-  return guarded(function, [&] { return poison_group(run(arguments, comm, stream)); });
+ncclResult_t collective(const char* function, const CollectiveArguments& arguments, ncclComm_t comm, cudaStream_t stream) {
+  return guarded(function, [&] {
+    Status status = run(arguments, comm, stream);
+    return status.is_ok() ? Status() : poison_group(std::move(status));
+  });
 }
 
 }  // namespace

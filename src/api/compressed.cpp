@@ -164,6 +164,7 @@ Status set_wire_format(ncclComm_t comm, const char* name) {
                 codec == nullptr ? "there is none of" : "does not give the same bytes when it is passed on", known);
   }
   entered->communicator().set_wire_format(codec);
+  entered->handle().checked.forget();
   return {};
 }
 

@@ -89,6 +89,7 @@ void give_back(ncclComm& handle) {
       handle.maker.join();
   }
   handle.communicator.reset();
+  handle.checked.forget();
   handle.unmade = {};
   {
     const std::lock_guard lock(handle.mutex);

@@ -119,6 +119,7 @@ Status set_numerics(ncclComm_t comm, shoalNumerics mode) {
   const Result<engine::Numerics> numerics = read_numerics(mode);
   if (!numerics.is_ok()) return numerics.status();
   entered->communicator().set_numerics(*numerics);
+  entered->handle().checked.forget();
   return {};
 }
 

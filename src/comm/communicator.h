@@ -68,8 +68,11 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status run(Work& work, bool beside_compute) {
     return drive(begin(work, beside_compute));
   }
-  // The same of a call that nobody runs beside compute, by the shortest way there is: most need no look at anything but data.
-  Status run(const engine::Call& call);
+  // Issue and run of a call that nobody runs beside compute, by the shortest way there is: most need no look at anything but
+  // data.
+  Status perform(engine::Call& call);
+  // Of the call that was performed last, as that left it.
+  Status perform_again(engine::Call& call);
   // Waits for the calls issued before, then starts this one. `beside_compute`: another thread of this rank needs its processor,
   // so waiting must not spin. A failure is also set in the result, finished.
   engine::Driven begin(const engine::Call& call, bool beside_compute);
@@ -132,6 +135,9 @@ class Communicator final : private engine::Watch, public engine::Refill {
   Status assemble(std::span<const UniqueId> ids, const Settings& mine, const Environment& environment, link::NetworkDoors network,
                   link::Listener local);
   void plan_waiting(const Environment& environment);
+  void number(engine::Call& call);
+  static Operation operation_of(const engine::Call& call);
+  bool finish_at_once(const engine::Call& call, bool timed);
   Status drive(engine::Driven driven) {
     if (!driven.finished) without_bad_alloc(driven, [&] { engine::drive({&driven, 1}, this); });
     return conclude(driven);
@@ -205,6 +211,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
     }
   };
   Prepared prepared_;                                         // whoever runs a call
+  std::uint64_t performed_ = 0;                               // the last call's ticket, if it can be started again
   engine::Call composed_;                                     // the call that is running, if it is made of several
   bool moving_ = false;                                       // one of them has been started
   std::vector<std::vector<std::unique_ptr<Planned>>> plans_;  // by place in the table of algorithms, and root if it has one

@@ -55,8 +55,9 @@ FlightRecorder::FlightRecorder() {
 
 void FlightRecorder::Unmap::operator()(Slot* slots) const { (void)munmap(slots, kKept * sizeof(Slot)); }
 
-void FlightRecorder::issue(const Operation& operation) {
+void FlightRecorder::issue(const Operation& operation, bool timed) {
   const std::uint64_t ticket = operation.ticket;
+  const bool runs = operation.state == Operation::State::running;
   const auto release = std::memory_order_release;
   word(ticket, kTicket).store(0, std::memory_order_relaxed);
   word(ticket, kSequence).store(operation.sequence, release);
@@ -67,9 +68,9 @@ void FlightRecorder::issue(const Operation& operation) {
              release);
   word(ticket, kCount).store(operation.count, release);
   word(ticket, kDetails).store(operation.details, release);
-  word(ticket, kStarted).store(0, release);
+  word(ticket, kStarted).store(runs && is_timed(ticket, timed) ? ticks_now() : 0, release);
   word(ticket, kEnded).store(0, release);
-  word(ticket, kOutcome).store(outcome(Operation::State::issued, -1), release);
+  word(ticket, kOutcome).store(outcome(operation.state, operation.algorithm), release);
   word(ticket, kTicket).store(ticket, release);
   last_.store(ticket, release);
 }
@@ -79,7 +80,7 @@ bool FlightRecorder::keeps(std::uint64_t ticket) const { return word(ticket, kTi
 
 void FlightRecorder::start(std::uint64_t ticket, bool timed) {
   if (!keeps(ticket)) return;
-  if (timed || ticket % kTimedEvery == 1) word(ticket, kStarted).store(ticks_now(), std::memory_order_release);
+  if (is_timed(ticket, timed)) word(ticket, kStarted).store(ticks_now(), std::memory_order_release);
   word(ticket, kOutcome).store(outcome(Operation::State::running, -1), std::memory_order_release);
 }
 

@@ -48,8 +48,8 @@ class FlightRecorder {
   // std::bad_alloc if there is no memory.
   FlightRecorder();
 
-  // A call, or a group's transfers, took its place in the order.
-  void issue(const Operation& operation);
+  // A call, or a group's transfers, took its place in the order; if it is running already, this is its start, too.
+  void issue(const Operation& operation, bool timed = false);
   // Of small operations every 16th is timed, unless asked: find() gives the others the time of the last one before.
   void start(std::uint64_t ticket, bool timed);
   // It is slow: if it has no time of its own it gets the present one.
@@ -78,6 +78,7 @@ class FlightRecorder {
 
   static constexpr std::uint64_t kTimedEvery = 16;
 
+  static bool is_timed(std::uint64_t ticket, bool asked) { return asked || ticket % kTimedEvery == 1; }
   bool keeps(std::uint64_t ticket) const;
   std::uint64_t last_time_before(std::uint64_t ticket) const;
   std::atomic_ref<std::uint64_t> word(std::uint64_t ticket, Word which) const {

@@ -50,15 +50,19 @@ class BoardCall {
     own_board_ = setting.own;
     world_ = setting.world.value;
     rank_ = setting.rank.value;
-    tag_ = setting.tag;
     width_ = element_bytes(call.type);
     kernels_ = &device::kernels(call.type, call.op);
     scales_ = plan::is_reduction(call.collective) && device::scales_input(call.type, call.op);
     stream_stores_ = call.count.value * width_ >= kStreamStoresFrom;
-    first_ = boards_->finished() + 1;
-    received_ = {};
     failure_ = {};
     waiting_ = {{rank_}, boards_->channel(), true};
+    begin_again(setting.tag);
+  }
+  // The same call, which did not fail, in another place of the order.
+  void begin_again(link::Tag tag) {
+    tag_ = tag;
+    first_ = boards_->finished() + 1;
+    received_ = {};
   }
 
   // Whether all boards can be read.

@@ -68,6 +68,7 @@ class Boards {
     line.tag = tag.value;
     line.number.store(number, std::memory_order_release);  // pairs with look
     ring();
+    fetch_to_write(own_->lines[(number + 1) % kSlots]);
   }
   const std::byte* own(std::uint64_t number, Bytes n) const { return payload(*own_, number, n); }
 
@@ -106,6 +107,14 @@ class Boards {
     std::uint64_t finished = 0;  // at least
   };
 
+  // Peers have read the line: getting it back takes as long as a message, and is over by the time it is written to.
+  static void fetch_to_write(Line& line) {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : "+m"(line));  // the builtin means another instruction unless told which processor
+#else
+    __builtin_prefetch(&line, 1);
+#endif
+  }
   static std::byte* payload(Board& board, std::uint64_t number, Bytes n) {
     return n.value <= kInline ? board.lines[number % kSlots].payload.data() : board.slots[number % kSlots].data();
   }

@@ -42,6 +42,10 @@ class Execution {
   void start(std::vector<Transfer> transfers, Bytes message);
   // Over boards, as the plan says. `board`: this rank's window on kBoardChannel, open; `piece`: see BoardCall.
   void start_on_boards(const Call& call, plan::Boards how, std::span<std::byte> board, Bytes piece);
+  bool on_boards() const { return on_boards_ != nullptr; }
+  // What ran last ran in one shot and can do so again: the same call, but for its place.
+  bool can_start_again() const { return on_boards_ == &one_shot_; }
+  void start_again(std::uint64_t ticket, std::uint64_t sequence) { one_shot_.start_again(ticket, sequence, communicator_); }
   // Over memory that all ranks map, if that is what the call's buffers are; else as `otherwise`, which starts it here, says.
   bool may_be_mapped(const Call& call) const { return mapped_.may_run(call); }
   void start_mapped(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);

@@ -5,29 +5,48 @@ namespace shoal::engine {
 
 using plan::Collective;
 
-OneShot::Content OneShot::content_of(std::int32_t rank) const {
-  const std::int32_t root = call_.root.value;
-  switch (call_.collective) {
-    case Collective::all_reduce: return Content::vector;
-    case Collective::reduce: return rank == root && adds_input_ ? Content::nothing : Content::vector;
-    case Collective::broadcast: return rank == root ? Content::vector : Content::nothing;
-    case Collective::all_gather: return Content::own_block;
-    case Collective::gather: return rank == root ? Content::nothing : Content::own_block;
-    case Collective::reduce_scatter:
-    case Collective::all_to_all: return Content::all_blocks;
-    case Collective::scatter: return rank == root ? Content::all_blocks : Content::nothing;
-    default: return Content::vector;  // barrier: no elements
-  }
-}
-
-bool OneShot::reads_from(std::int32_t rank) const {
-  const std::int32_t root = call_.root.value;
+void OneShot::find_contents() {
+  const bool root = rank_ == call_.root.value;
+  of_root_ = of_others_ = Content::vector;
+  reads_root_ = reads_others_ = true;
+  input_block_ = output_block_ = 0;
+  const std::size_t block = call_.count.value * width_;
   switch (call_.collective) {
     case Collective::reduce:
-    case Collective::gather: return rank_ == root && rank != rank_;
+      if (root && adds_input_) of_root_ = Content::nothing;
+      reads_root_ = false;
+      reads_others_ = root;
+      break;
     case Collective::broadcast:
-    case Collective::scatter: return rank_ != root && rank == root;
-    default: return rank != rank_;
+      of_others_ = Content::nothing;
+      reads_root_ = !root;
+      reads_others_ = false;
+      break;
+    case Collective::all_gather:
+      of_root_ = of_others_ = Content::own_block;
+      output_block_ = block;
+      break;
+    case Collective::gather:
+      of_root_ = Content::nothing;
+      of_others_ = Content::own_block;
+      reads_root_ = false;
+      reads_others_ = root;
+      output_block_ = block;
+      break;
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      of_root_ = of_others_ = Content::all_blocks;
+      input_block_ = block;
+      if (call_.collective == Collective::all_to_all) output_block_ = block;
+      break;
+    case Collective::scatter:
+      of_root_ = Content::all_blocks;
+      of_others_ = Content::nothing;
+      reads_root_ = !root;
+      reads_others_ = false;
+      input_block_ = block;
+      break;
+    default: break;  // all-reduce, and barrier, which has no elements
   }
 }
 
@@ -36,7 +55,8 @@ void OneShot::start(const Call& call, const Setting& setting) {
   reduces_ = plan::is_reduction(call.collective);
   const bool all_blocks = call.collective == Collective::reduce_scatter || call.collective == Collective::all_to_all ||
                           call.collective == Collective::scatter;
-  const std::size_t message = call.count.value * width_ * (all_blocks ? static_cast<std::size_t>(world_) : 1);
+  const std::size_t message_block = call.count.value * width_;
+  const std::size_t message = message_block * (all_blocks ? static_cast<std::size_t>(world_) : 1);
   piece_elements_ = call.count.value;
   pieces_ = piece_elements_ > 0 || call.collective == Collective::barrier ? 1 : 0;
   if (message > setting.piece.value) {
@@ -45,32 +65,11 @@ void OneShot::start(const Call& call, const Setting& setting) {
   }
   shown_ = read_ = 0;
   from_ = 0;
-  const bool in_place = reduces_ && output(rank_, 0) == input(rank_, 0);
-  adds_input_ = reduces_ && !scales_ && (!in_place || rank_ <= 1);
   own_copied_ = pieces_ == 0;
-}
-
-OneShot::Piece OneShot::piece_at(std::uint64_t i) const {
-  const std::size_t begin = i * piece_elements_;
-  return {begin, std::min(piece_elements_, call_.count.value - begin)};
-}
-
-Bytes OneShot::message_of(std::int32_t rank, const Piece& piece) const {
-  const std::size_t blocks = content_of(rank) == Content::all_blocks ? static_cast<std::size_t>(world_) : 1;
-  return {piece.elements * width_ * blocks};
-}
-
-// Where an element of a block is in the user's memory; the vector is block 0 of any rank.
-const std::byte* OneShot::input(std::int32_t block, std::size_t element) const {
-  const Content content = content_of(rank_);
-  const std::size_t before = content == Content::all_blocks ? static_cast<std::size_t>(block) * call_.count.value : 0;
-  return static_cast<const std::byte*>(call_.input) + (before + element) * width_;
-}
-std::byte* OneShot::output(std::int32_t block, std::size_t element) const {
-  const bool blocks = call_.collective == Collective::all_gather || call_.collective == Collective::gather ||
-                      call_.collective == Collective::all_to_all;
-  const std::size_t before = blocks ? static_cast<std::size_t>(block) * call_.count.value : 0;
-  return static_cast<std::byte*>(call_.output) + (before + element) * width_;
+  const std::size_t own = call.collective == Collective::reduce_scatter ? static_cast<std::size_t>(rank_) * message_block : 0;
+  const bool in_place = static_cast<const std::byte*>(call.input) + own == call.output;
+  adds_input_ = reduces_ && !scales_ && (!in_place || rank_ <= 1);
+  find_contents();
 }
 
 bool OneShot::advance() {
