@@ -119,7 +119,7 @@ bool Track::do_send(const Step& step) {
     if (scaled)
       load(step, {to}, source);
     else
-      std::memcpy(to, source.at, size_of(source).value);
+      device::copy({to}, {source.at, size_of(source).value});
     to += size_of(source).value;
   }
   out->commit(job_->tag);
@@ -229,7 +229,7 @@ bool Track::do_recv_copy_send(const Step& step) {
       const Part target = part(step.target, way, t);
       const std::span<const std::byte> from = message->payload.subspan(offset, size_of(target).value);
       if (from.data() == target.at)  // it has landed there
-        std::memcpy(wire.data() + offset, from.data(), from.size());
+        device::copy({wire.data() + offset}, from);
       else
         device::copy({target.at, wire.data() + offset, job_->stream_stores}, from);
       offset += from.size();

@@ -169,7 +169,7 @@ bool Track::do_coded_pass_on(const Step& step) {
   const compress::Codec& codec = *job_->call.codec;
   const bool kept = step.target.buffer != Buffer::none;
   const std::byte* from = message->payload.data();
-  if (step.op == Op::recv_copy_send) std::memcpy(wire.data(), from, way.total.value);
+  if (step.op == Op::recv_copy_send) device::copy({wire.data()}, {from, way.total.value});
   std::byte* to = wire.data();
   for (std::int32_t t = 0; t < way.pieces; ++t) {
     const Part target = kept ? part(step.target, way, t) : Part{};

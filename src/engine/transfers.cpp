@@ -2,7 +2,6 @@
 #include "engine/transfers.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "device/reduce.h"
 #include "engine/mix.h"
@@ -88,7 +87,7 @@ bool Transfers::send(Stream& stream, link::Link& link, const Transfer& transfer,
   if (link.direct() != nullptr && n.value >= kDirectMinimum) return link.direct()->send({from, n.value}, tag);
   const std::span<std::byte> wire = link.acquire(n);
   if (wire.data() == nullptr) return false;
-  if (n.value > 0) std::memcpy(wire.data(), from, n.value);
+  device::copy({wire.data()}, {from, n.value});
   link.commit(tag);
   return true;
 }
