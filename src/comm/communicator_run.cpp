@@ -95,7 +95,8 @@ Status Communicator::perform(engine::Call& call) {
   try {
     started = start(call);
     if (started.is_ok() && finish_at_once(call, timed)) {
-      if (execution_->can_start_again()) performed_ = call.ticket;
+      // Whether buffers can be mapped is asked anew each time, by all ranks alike.
+      if (execution_->can_start_again() && !prepared_.tries_mapped) performed_ = call.ticket;
       return {};
     }
   } catch (const std::bad_alloc&) {

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/ranks.h"
@@ -151,6 +153,32 @@ TEST_CASE("A call that is made again gives the sum of what its memory holds now,
             std::string wrong;
             for (const std::size_t n : {1UL, 2UL, 12UL, 13UL, 1000UL, 30000UL})
               wrong += everything_between(ranks, comm, n, in_place);
+            return wrong;
+          });
+        }) == "");
+}
+
+// From some length on all ranks ask each other first whether their buffers can be mapped: all or none, however late one is.
+TEST_CASE("Long calls that are made again stay together, whoever is late") {
+  const int world = GENERATE(2, 3, 4);
+  const std::size_t n = GENERATE(16384U, 32768U, 262144U);
+  CAPTURE(world, n);
+  CHECK(run_ranks("shm", world, 120, [&](const Ranks& ranks) {
+          return with_comm(ranks, [&](ncclComm_t comm) {
+            std::vector<float> values(n), sums(n);
+            std::string wrong;
+            for (int step = 0; step < 60 && wrong.empty(); ++step) {
+              const int root = step / 20 % world;
+              values.assign(n, static_cast<float>(step * (ranks.rank + 1)));
+              if ((step * 7 + ranks.rank * 5) % 11 < 3) std::this_thread::sleep_for(std::chrono::microseconds(300));
+              if (step % 3 == 0)
+                wrong += must(ncclReduce(values.data(), sums.data(), n, ncclFloat, ncclSum, root, comm, nullptr), "reduce");
+              wrong += must(ncclBroadcast(values.data(), values.data(), n, ncclFloat, root, comm, nullptr), "broadcast");
+              const float sum = static_cast<float>(step * world * (world + 1) / 2), given = static_cast<float>(step * (root + 1));
+              if (step % 3 == 0 && ranks.rank == root && std::ranges::count(sums, sum) != static_cast<std::ptrdiff_t>(n))
+                wrong += "a sum is wrong\n";
+              if (std::ranges::count(values, given) != static_cast<std::ptrdiff_t>(n)) wrong += "a copy is wrong\n";
+            }
             return wrong;
           });
         }) == "");
