@@ -49,10 +49,10 @@ function(shoal_library name)
 endfunction()
 
 # shoal_vector_code(TARGET): a library of Highway kernels, compiled for AVX-512, AVX2 and the compiler's baseline. One between them
-# would serve no machine that trains today and lengthen the build; sizeless vectors (SVE, RVV) cannot be members of a struct, which the
-# kernels need. No multiplication is fused with an addition: the same bits with every instruction set.
+# would serve no machine that trains today and lengthen the build; a source that gains by AVX-512's later parts asks for them too
+# (HWY_WANT_AVX3_DL). Sizeless vectors (SVE, RVV) cannot be members of a struct, which the kernels need. No multiplication is fused with an addition: the same bits with every instruction set.
 function(shoal_vector_code target)
-  set(disabled "HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV")
+  set(disabled "HWY_SSSE3|HWY_SSE4|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV")
   if(SHOAL_SANITIZE)
     string(APPEND disabled "|HWY_AVX3")  # the same source again: minutes of compilation, nothing new to find
   endif()

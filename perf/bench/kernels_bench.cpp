@@ -5,13 +5,18 @@
 //
 //   shoal-bench-kernels --benchmark_filter=dram --benchmark_min_time=0.05
 //
+// --avx2 as the last word: no instruction set beyond AVX2, whatever the machine has.
+//
 // "l2": operands and output together fill half of the second-level cache; "dram": three arrays of 64 MiB, streaming stores.
 #include <benchmark/benchmark.h>
+
+#include <hwy/targets.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/types.h"
 #include "device/reduce.h"
@@ -111,6 +116,11 @@ void register_kernels(const std::string& where, std::size_t bytes, bool stream) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[argc - 1]) == "--avx2") {
+    hwy::SetSupportedTargetsForTest(HWY_AVX2);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    --argc;
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::AddCustomContext("instruction_set", instruction_set());

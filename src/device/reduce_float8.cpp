@@ -9,6 +9,9 @@
 // elements has no more digits than a float16 or is too small to matter, and a sum that has more is so near to its larger operand
 // that both roundings end there. (The tests compare all pairs.) A scaled element has more digits, but is one of 256 values: those
 // come from a table.
+//
+// Where an instruction looks up bytes in large tables, sums stay in 8 bits (reduce_float8_lookup-inl.h).
+#define HWY_WANT_AVX3_DL  // Ice Lake, Zen 4 and their successors
 #include "device/convert.h"
 #include "device/reduce_tables.h"
 
@@ -17,13 +20,12 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "device/reduce_float-inl.h"
+#include "device/reduce_float8_lookup-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::device::HWY_NAMESPACE {
 
-using Bytes = hn::ScalableTag<std::uint8_t>;
 using SignedBytes = hn::ScalableTag<std::int8_t>;
-using VBytes = hn::Vec<Bytes>;
 
 template <class Format>
 struct Byte {
@@ -40,6 +42,8 @@ struct Byte {
 };
 
 struct E4M3 : Byte<E4M3> {
+  static constexpr int kMantissa = 3;
+  static constexpr std::int8_t kLargestBits = 0x7E;
   static constexpr std::int8_t kInfinity = 0x7E;  // none: the largest value
   static constexpr std::int8_t kNaN = 0x7F;
   static float value(std::uint8_t bits) { return from_float8_e4m3(bits); }
@@ -47,6 +51,8 @@ struct E4M3 : Byte<E4M3> {
 };
 
 struct E5M2 : Byte<E5M2> {
+  static constexpr int kMantissa = 2;
+  static constexpr std::int8_t kLargestBits = 0x7B;
   static constexpr std::int8_t kInfinity = 0x7C;
   static constexpr std::int8_t kNaN = 0x7F;
   static float value(std::uint8_t bits) { return from_float8_e5m2(bits); }
@@ -104,15 +110,32 @@ HWY_INLINE VPairs before_cut(VPairs v) {
 HWY_INLINE VBytes magnitude(VBytes v) { return hn::And(v, hn::Set(Bytes(), 0x7F)); }
 HWY_INLINE VPairs upper_byte(VPairs v) { return hn::And(v, hn::Set(Pairs(), 0xFF00)); }
 
+// What a sum of numbers is where an operand is none: NaN, or the infinity that one of them is. Rare: one branch for all lanes.
+template <class Format>
+HWY_INLINE VBytes with_special(VBytes sum, VBytes a, VBytes b) {
+  const Bytes d;
+  const auto larger = hn::Max(magnitude(a), magnitude(b));
+  const auto special = hn::Gt(larger, hn::Set(d, Format::kLargestBits));
+  if (HWY_LIKELY(hn::AllFalse(d, special))) return sum;
+  const auto infinity = hn::Set(d, Format::kInfinity);
+  const auto is_nan = hn::Or(hn::Gt(larger, infinity), hn::Eq(hn::Xor(a, b), hn::Set(d, 0x80)));
+  const auto value = hn::IfThenElse(is_nan, hn::Set(d, Format::kNaN), infinity);
+  return hn::IfThenElse(special, hn::Or(value, hn::And(sum, hn::Set(d, 0x80))), sum);
+}
+
 // Format says how an element's bits become a float16's and come back.
 template <class Format>
 struct Float8 : Format {
   static HWY_INLINE VBytes sum(VBytes a8, VBytes b8) {
-    const auto a = hn::BitCast(Pairs(), a8);
-    const auto b = hn::BitCast(Pairs(), b8);
-    const auto even = narrowed(add(widened(Format::even(a)), widened(Format::even(b))));
-    const auto odd = narrowed(add(widened(Format::odd(a)), widened(Format::odd(b))));
-    return Format::rounded(even, odd, hn::Max(magnitude(a8), magnitude(b8)));
+    if constexpr (kQuickLookup) {
+      return with_special<Format>(sum_by_lookup<Format::kMantissa, Format::kLargestBits>(a8, b8), a8, b8);
+    } else {
+      const auto a = hn::BitCast(Pairs(), a8);
+      const auto b = hn::BitCast(Pairs(), b8);
+      const auto even = narrowed(add(widened(Format::even(a)), widened(Format::even(b))));
+      const auto odd = narrowed(add(widened(Format::odd(a)), widened(Format::odd(b))));
+      return Format::rounded(even, odd, hn::Max(magnitude(a8), magnitude(b8)));
+    }
   }
   static HWY_INLINE VBytes product(VBytes a8, VBytes b8) {
     const auto a = hn::BitCast(Pairs(), a8);
@@ -170,26 +193,19 @@ using Float8E5M2 = Float8<E5M2AsFloat16>;
 template <class F>
 struct Scaled {
   explicit Scaled(const Scale& scale) {
-    for (std::size_t i = 0; i < kMagnitudes; ++i) table[i] = F::bits(F::value(static_cast<std::uint8_t>(i)) * scale.factor32);
+    for (std::size_t i = 0; i < table.at.size(); ++i)
+      table.at[i] = F::bits(F::value(static_cast<std::uint8_t>(i)) * scale.factor32);
   }
   HWY_INLINE VBytes operator()(VBytes v) const {
     const Bytes d;
     const auto sign = hn::And(v, hn::Set(d, 0x80));
 #if HWY_TARGET == HWY_SCALAR
-    return hn::Xor(hn::Set(d, table[hn::GetLane(v) & 0x7F]), sign);
+    return hn::Xor(hn::Set(d, table.at[hn::GetLane(v) & 0x7F]), sign);
 #else
-    // Sixteen entries at a time. An index of other sixteen gets its highest bit set, which gives 0.
-    const auto index = hn::Xor(v, sign);
-    auto result = hn::Zero(d);
-    for (std::size_t i = 0; i < kMagnitudes; i += 16) {
-      const auto local = hn::SaturatedAdd(hn::Xor(index, hn::Set(d, static_cast<std::uint8_t>(i))), hn::Set(d, 0x70));
-      result = hn::Or(result, hn::TableLookupBytesOr0(hn::LoadDup128(d, table + i), local));
-    }
-    return hn::Xor(result, sign);
+    return hn::Xor(lookup(table, hn::Xor(v, sign)), sign);
 #endif
   }
-  static constexpr std::size_t kMagnitudes = 128;
-  alignas(16) std::uint8_t table[kMagnitudes];
+  Table128 table;
 };
 
 const ReduceKernels* float8_table(DataType type) {

@@ -11,9 +11,9 @@ namespace shoal::device {
 
 template <class Test>
 void for_each_instruction_set(Test test) {
-  for (const std::int64_t target : {HWY_SCALAR, HWY_AVX2, HWY_AVX3}) {
+  for (const std::int64_t target : {HWY_SCALAR, HWY_AVX2, HWY_AVX3, HWY_AVX3 | HWY_AVX3_DL}) {
     hwy::SetSupportedTargetsForTest(0);
-    if (target != HWY_SCALAR && (hwy::SupportedTargets() & target) == 0) continue;
+    if (target != HWY_SCALAR && (hwy::SupportedTargets() & target) != target) continue;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     test();
