@@ -220,22 +220,29 @@ Result<Choice> Tuner::choose(const engine::Call& call) {
   Choice& chosen = remembered(call);
   if (chosen.algorithm != nullptr) [[likely]]
     return chosen;
-  // Where there is no choice nothing needs to be priced.
-  const Candidate* best = nullptr;
   std::vector<Candidate> able;
   for (const Algorithm& each : algorithms::all())
-    if (each.collective == call.collective) {
-      Candidate candidate = look_at(each, call, false);
-      if (candidate.refusal.empty()) able.push_back(std::move(candidate));
-    }
-  for (const Candidate& each : able)
-    if (best == nullptr || wins(each, *best)) best = &each;
+    if (each.collective == call.collective)
+      if (Candidate candidate = look_at(each, call); candidate.refusal.empty()) able.push_back(std::move(candidate));
+  // What is measured to be the quickest needs no price, which takes longer to find than many a call.
+  const bool measured = std::ranges::any_of(able, [](const Candidate& each) { return each.limit.has_value(); });
+  const Candidate* best = nullptr;
+  for (Candidate& each : able) {
+    if (!measured && !is_only_choice(call, *each.choice.algorithm)) price(each, call);
+    if (each.refusal.empty() && (best == nullptr || wins(each, *best))) best = &each;
+  }
   if (best == nullptr) return nothing_allowed(call, settings_);
   chosen = best->choice;
   return chosen;
 }
 
-Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, bool in_full) const {
+// Nothing is weighed against it, not even another length of slices.
+bool Tuner::is_only_choice(const engine::Call& call, const Algorithm& algorithm) const {
+  const bool one_slice = longest_message(situation_, settings_) == settings_.tuning.slice;
+  return situation_.world.value == 1 || (one_slice && settings_.algorithms.only(call.collective) == &algorithm);
+}
+
+Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call) const {
   Candidate candidate{.choice = {&algorithm, settings_.tuning}};
   const auto refuse = [&](std::string why) {
     candidate.refusal = std::move(why);
@@ -256,7 +263,6 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
     if (!finishes_once(plans_for(algorithm, priced_, call.root)))
       return refuse("ends on several ranks, which would round differently");
   }
-  const bool only = settings_.algorithms.only(call.collective) == &algorithm;
   if (const std::optional<Bytes> limit = board_limit(first, situation_)) {
     // Of all lengths that get the same choice, the least.
     const Bytes shown = shown_bytes(first, {std::bit_floor(agreed_length(call, settings_).value)});
@@ -265,22 +271,25 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call, b
     else if (!settings_.algorithms.restricts(call.collective))
       return refuse(fmt::format("slower, by measurement, than others where a rank shows more than {} bytes", limit->value));
   }
-  const bool one_slice = longest_message(situation_, settings_) == settings_.tuning.slice;
-  if ((only && one_slice && !in_full) || situation_.world.value == 1) return candidate;
+  return candidate;
+}
 
+void Tuner::price(Candidate& candidate, const engine::Call& call) const {
+  const std::vector<plan::Plan> plans = plans_for(*candidate.choice.algorithm, priced_, call.root);
   const Bytes bytes = representative(call, settings_);
   if (call.codec == nullptr)
-    price(candidate, plans_for(algorithm, priced_, call.root), bytes, element_bytes(call.type));
+    price(candidate, plans, bytes, element_bytes(call.type));
   else
-    price(candidate, plans_for(algorithm, priced_, call.root), {call.codec->wire_bytes(bytes.value / sizeof(float))}, 1);
-  if (!in_full || !candidate.refusal.empty()) return candidate;
-  const std::vector<plan::Plan> plans = plans_for(algorithm, situation_, call.root);
-  if (const Result<plan::Counters> counted = plan::count(plans, bytes, element_bytes(call.type)); counted.is_ok()) {
-    candidate.rounds = counted->rounds.size();
-    for (const plan::Counters::Node& node : counted->nodes) candidate.sent = std::max(candidate.sent, node.sent);
-    candidate.memory = {counted->scratch + counted->shared};
-  }
-  return candidate;
+    price(candidate, plans, {call.codec->wire_bytes(bytes.value / sizeof(float))}, 1);
+}
+
+void Tuner::count(Candidate& candidate, const engine::Call& call) const {
+  const std::vector<plan::Plan> plans = plans_for(*candidate.choice.algorithm, situation_, call.root);
+  const Result<plan::Counters> counted = plan::count(plans, representative(call, settings_), element_bytes(call.type));
+  if (!counted.is_ok()) return;
+  candidate.rounds = counted->rounds.size();
+  for (const plan::Counters::Node& node : counted->nodes) candidate.sent = std::max(candidate.sent, node.sent);
+  candidate.memory = {counted->scratch + counted->shared};
 }
 
 std::vector<plan::Plan> Tuner::plans_for(const Algorithm& algorithm, const Situation& situation, Rank root) const {
@@ -337,7 +346,11 @@ void Tuner::price(Candidate& candidate, const std::vector<plan::Plan>& plans, By
 std::vector<Candidate> Tuner::candidates(const engine::Call& call) const {
   std::vector<Candidate> all;
   for (const Algorithm& each : algorithms::all())
-    if (each.collective == call.collective) all.push_back(look_at(each, call, true));
+    if (each.collective == call.collective) {
+      Candidate& candidate = all.emplace_back(look_at(each, call));
+      if (candidate.refusal.empty() && situation_.world.value > 1) price(candidate, call);
+      if (candidate.refusal.empty() && situation_.world.value > 1) count(candidate, call);
+    }
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
     return a.refusal.empty() && wins(a, b);

@@ -65,7 +65,10 @@ class Tuner {
   Result<double> predict(std::span<const engine::Transfer> transfers, Rank self) const;
 
  private:
-  Candidate look_at(const algorithms::Algorithm& algorithm, const engine::Call& call, bool in_full) const;
+  Candidate look_at(const algorithms::Algorithm& algorithm, const engine::Call& call) const;
+  bool is_only_choice(const engine::Call& call, const algorithms::Algorithm& algorithm) const;
+  void price(Candidate& candidate, const engine::Call& call) const;
+  void count(Candidate& candidate, const engine::Call& call) const;
   std::vector<plan::Plan> plans_for(const algorithms::Algorithm& algorithm, const Situation& situation, Rank root) const;
   Result<double> time_of(const std::vector<plan::Plan>& plans, const plan::Cluster& cluster, Bytes bytes,
                          std::size_t element_bytes, Bytes slice) const;

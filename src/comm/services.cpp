@@ -11,6 +11,7 @@
 
 #include "comm/per_process.h"
 #include "core/signals.h"
+#include "link/remote_fence.h"
 
 namespace shoal::comm {
 namespace {
@@ -35,6 +36,7 @@ class Registry {
 
   Status start(std::unique_ptr<RootService> service) {
     const std::scoped_lock lock(mutex_);
+    link::RemoteFence::join();  // at once while there is one thread; later the kernel waits for all processors, 5 to 10 ms
     collect_finished();
     Running& running = running_.emplace_back();
     running.service = std::move(service);
