@@ -84,7 +84,8 @@ class Shoal(Library):
 
     def rows(self, way, output, folder):
         results = json.loads((pathlib.Path(folder) / "run.json").read_text())["results"]
-        return [(way, row["size"], row["out_of_place"]["time"]) for row in results]
+        buffers = "in_place" if way == "broadcast" else "out_of_place"  # MPI_Bcast knows one buffer
+        return [(way, row["size"], row[buffers]["time"]) for row in results]
 
     def startup(self, ranks):
         return footprints(run(self.name, [self.bin / "shoal-run", "-n", ranks, "--no-label", self.bin / "shoal-bench-init"], STARTUP_S))

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "comm/settings.h"
 #include "comm/situation.h"
 #include "core/types.h"
 #include "plan/plan.h"
@@ -14,6 +15,10 @@ namespace shoal::comm {
 
 // Bytes that a rank shows at most; up to there the shortest that can, wins. Nothing for a plan that does not run over boards.
 std::optional<Bytes> board_limit(const plan::Plan& plan, const Situation& situation);
+
+// Bytes of a block from which ranks that read each other's memory (engine/pulled.h) are the quickest way; nothing: they never
+// are.
+std::optional<Bytes> pull_limit(plan::Collective collective, const Situation& situation, const Settings& settings);
 
 // Bytes that a rank shows in a call of so many bytes of the vector, or of each block.
 Bytes shown_bytes(const plan::Plan& plan, Bytes length);

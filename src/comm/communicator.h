@@ -165,6 +165,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   const Planned& plan_for(const algorithms::Algorithm& algorithm, Rank root);
   Status start(const engine::Call& call);
   Status prepare(const engine::Call& call);
+  void start_private(const engine::Call& call);
   void start_prepared(const engine::Call& call);
   void start(const Exchange& exchange);
   Status wait_for_turn(std::uint64_t ticket);
@@ -204,6 +205,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
     const compress::Codec* codec = nullptr;
     engine::Tuning tuning;
     bool tries_mapped = false;  // first, whether all buffers are of memory that all can map
+    bool tries_pulled = false;  // then, whether all can read all others' memory
     std::int16_t place = 0;     // in the table of algorithms
     bool is_for(const engine::Call& call, int length) const {
       return collective == call.collective && length_class == length && root == call.root && numerics == call.numerics &&

@@ -4,6 +4,7 @@
 #include <bit>
 #include <new>
 
+#include "comm/board_limits.h"
 #include "comm/communicator.h"
 
 namespace shoal::comm {
@@ -96,7 +97,7 @@ Status Communicator::perform(engine::Call& call) {
     started = start(call);
     if (started.is_ok() && finish_at_once(call, timed)) {
       // Whether buffers can be mapped is asked anew each time, by all ranks alike.
-      if (execution_->can_start_again() && !prepared_.tries_mapped) performed_ = call.ticket;
+      if (execution_->can_start_again() && !prepared_.tries_mapped && !prepared_.tries_pulled) performed_ = call.ticket;
       return {};
     }
   } catch (const std::bad_alloc&) {
@@ -228,7 +229,10 @@ Status Communicator::prepare(const engine::Call& call) {
   const bool tries_mapped = situation_.mappable && world_.value > 1 && !settings_.mapped_disable &&
                             !settings_.algorithms.restricts(call.collective) &&
                             size_of({std::bit_floor(call.count.value)}, call.type) >= kMappedFrom;
-  if (planned.plan.boards != plan::Boards::unused || tries_mapped)
+  const std::optional<Bytes> pulled_from = pull_limit(call.collective, situation_, settings_);
+  const bool tries_pulled = pulled_from && !settings_.algorithms.restricts(call.collective) &&
+                            size_of({std::bit_floor(call.count.value)}, call.type) >= *pulled_from;
+  if (planned.plan.boards != plan::Boards::unused || tries_mapped || tries_pulled)
     if (Status opened = board_->open(); !opened.is_ok()) return opened;
   prepared_ = {.planned = &planned,
                .collective = call.collective,
@@ -238,6 +242,7 @@ Status Communicator::prepare(const engine::Call& call) {
                .codec = call.codec,
                .tuning = choice->tuning,
                .tries_mapped = tries_mapped,
+               .tries_pulled = tries_pulled,
                .place = static_cast<std::int16_t>(choice->algorithm - algorithms::all().data())};
   return {};
 }
@@ -246,10 +251,18 @@ Status Communicator::start(const engine::Call& call) {
   if (!prepared_.is_for(call, tuner_->length_class(call))) [[unlikely]]
     if (Status made = prepare(call); !made.is_ok()) return made;
   if (prepared_.tries_mapped && execution_->may_be_mapped(call))
-    execution_->start_mapped(call, board_->memory(), [this](const engine::Call& like) { start_prepared(like); });
+    execution_->start_mapped(call, board_->memory(), [this](const engine::Call& like) { start_private(like); });
+  else
+    start_private(call);
+  return {};
+}
+
+// Of memory that cannot be mapped.
+void Communicator::start_private(const engine::Call& call) {
+  if (prepared_.tries_pulled && execution_->may_be_pulled(call))
+    execution_->start_pulled(call, board_->memory(), [this](const engine::Call& like) { start_prepared(like); });
   else
     start_prepared(call);
-  return {};
 }
 
 void Communicator::start_prepared(const engine::Call& call) {

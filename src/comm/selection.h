@@ -66,6 +66,7 @@ class Tuner {
 
  private:
   Candidate look_at(const algorithms::Algorithm& algorithm, const engine::Call& call) const;
+  bool keeps_more_in_flight(const engine::Call& call) const;
   bool is_only_choice(const engine::Call& call, const algorithms::Algorithm& algorithm) const;
   void price(Candidate& candidate, const engine::Call& call) const;
   void count(Candidate& candidate, const engine::Call& call) const;

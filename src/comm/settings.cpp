@@ -51,6 +51,7 @@ Result<Settings> make_settings(const Environment& environment) {
   settings.shm_disable = environment.shm_disable;
   settings.loopback_disable = environment.loopback_disable;
   settings.mapped_disable = environment.mapped_disable;
+  settings.pull_bytes = environment.pull_bytes;
   if (Status good = set_shim(settings, environment.shim); !good.is_ok()) return good;
   if (Status good = set_calibration(settings, environment.calibration); !good.is_ok()) return good;
   settings.numerics = *engine::numerics_from(environment.numerics);
@@ -67,11 +68,10 @@ Result<Settings> make_settings(const Environment& environment) {
 std::string encode(const Settings& settings) {
   return fmt::format(
       "slice={} slice_is_given={} in_flight={} credits={} processors={} shm_disable={} loopback_disable={} mapped_disable={} "
-      "shim={} "
-      "calibration={} numerics={} algorithms={}",
+      "pull_bytes={} shim={} calibration={} numerics={} algorithms={}",
       settings.tuning.slice.value, int{settings.slice_is_given}, settings.tuning.in_flight, settings.credits, settings.processors,
-      int{settings.shm_disable}, int{settings.loopback_disable}, int{settings.mapped_disable}, settings.shim_text,
-      calibration_text(settings), engine::name_of(settings.numerics), settings.algorithm_text);
+      int{settings.shm_disable}, int{settings.loopback_disable}, int{settings.mapped_disable}, settings.pull_bytes,
+      settings.shim_text, calibration_text(settings), engine::name_of(settings.numerics), settings.algorithm_text);
 }
 
 Result<Settings> decode_settings(const std::string& text) {
@@ -84,11 +84,12 @@ Result<Settings> decode_settings(const std::string& text) {
     rest.remove_prefix(std::min(rest.size(), value.size() + 1));
     return value;
   };
-  std::int64_t slice = 0, given = 0, in_flight = 0, credits = 0, processors = 0, shm = 0, loopback = 0, mapped = 0;
+  std::int64_t slice = 0, given = 0, in_flight = 0, credits = 0, processors = 0, shm = 0, loopback = 0, mapped = 0, pull = 0;
   bool good = parse(field("slice"), 1, 16 << 20, slice) && parse(field("slice_is_given"), 0, 1, given) &&
               parse(field("in_flight"), 1, engine::kMaxInFlight, in_flight) && parse(field("credits"), 1, 64, credits) &&
               parse(field("processors"), 0, 1 << 20, processors) && parse(field("shm_disable"), 0, 1, shm) &&
-              parse(field("loopback_disable"), 0, 1, loopback) && parse(field("mapped_disable"), 0, 1, mapped);
+              parse(field("loopback_disable"), 0, 1, loopback) && parse(field("mapped_disable"), 0, 1, mapped) &&
+              parse(field("pull_bytes"), -1, std::int64_t{1} << 40, pull);
   good = good && set_shim(settings, field("shim")).is_ok();
   if (const std::string_view calibration = field("calibration"); good && !calibration.empty()) {
     const Result<Calibration> parsed = parse_calibration(calibration, ',');
@@ -117,6 +118,7 @@ Result<Settings> decode_settings(const std::string& text) {
   settings.shm_disable = shm != 0;
   settings.loopback_disable = loopback != 0;
   settings.mapped_disable = mapped != 0;
+  settings.pull_bytes = pull;
   settings.numerics = *numerics;
   return settings;
 }

@@ -23,8 +23,9 @@ struct Settings {
   bool shm_disable = false;
   bool loopback_disable = false;
   bool mapped_disable = false;
-  std::optional<Shim> shim;                // what slows the links
-  std::string shim_text;                   // what it was made of; empty: none
+  std::int64_t pull_bytes = -1;  // blocks from which ranks of a host read each other's memory; 0: none, -1: by measurement
+  std::optional<Shim> shim;      // what slows the links
+  std::string shim_text;         // what it was made of; empty: none
   std::optional<Calibration> calibration;  // what plans are priced with beside the transports' own numbers
   AlgorithmFilter algorithms;              // which may be chosen
   engine::Numerics numerics = engine::Numerics::fast;

@@ -188,6 +188,8 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.number("NCCL_COMM_BLOCKING", -1, 0, 1, "as config.blocking says", e.comm_blocking);
   reader.flag("NCCL_SHM_DISABLE", e.shm_disable);
   reader.flag("SHOAL_MAPPED_DISABLE", e.mapped_disable);
+  reader.number("SHOAL_PULL_BYTES", -1, 0, std::int64_t{1} << 40, "the library's choice (suffixes K, M, G)", e.pull_bytes,
+                parse_bytes);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   read_shim(reader, e);
   read_algorithm(reader, e);

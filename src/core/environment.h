@@ -58,8 +58,10 @@ struct Environment {
   std::int64_t timeout_ms = 1'800'000;  // SHOAL_TIMEOUT_MS: the longest wait without progress, 1 .. 10^12; 0: for ever
   std::int64_t slice_bytes = 0;         // SHOAL_SLICE_BYTES: bytes of a slice in flight, 64 .. 16 MiB; 0: chosen by the library
   std::int64_t credits = 0;             // SHOAL_CREDITS: slices that a link may hold, 1 .. 64; 0: chosen by the library
-  std::int64_t in_flight = 0;           // SHOAL_IN_FLIGHT: slices a lane works on at a time, 1 .. 16; 0: chosen by the library
-  std::int64_t spin_us = -1;  // SHOAL_SPIN_US: how long a wait spins before it sleeps; 0 .. 1 hour; -1: chosen by the library
+  std::int64_t pull_bytes =
+      -1;  // SHOAL_PULL_BYTES: blocks of so many bytes are read from other processes; 0: none; -1: chosen by the library
+  std::int64_t in_flight = 0;  // SHOAL_IN_FLIGHT: slices a lane works on at a time, 1 .. 16; 0: chosen by the library
+  std::int64_t spin_us = -1;   // SHOAL_SPIN_US: how long a wait spins before it sleeps; 0 .. 1 hour; -1: chosen by the library
 };
 
 // Reads every variable through `get` (nothing for one that is unset). invalid_argument names the variable, its value and what is

@@ -21,7 +21,8 @@ Execution::Execution(Links& links, World world, Rank rank, std::uint64_t communi
       rank_(rank),
       communicator_(communicator),
       boards_(links, world, rank, kBoardChannel),
-      mapped_(world, std::move(pids)),
+      mapped_(world, pids),
+      pulled_(world, std::move(pids)),
       transfers_(links) {
   for (std::size_t i = 0; i < kMaxLanes * kMaxInFlight; ++i) tracks_.emplace_back(links);
 }
@@ -80,6 +81,14 @@ void Execution::start_mapped(const Call& call, std::span<std::byte> board, std::
   mapped_.start(call, {boards_, board, world_, rank_, {signature(call, communicator_)}, {}});
 }
 
+void Execution::start_pulled(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise) {
+  used_ = running_ = 0;
+  transferring_ = false;
+  on_boards_ = &pulled_;
+  otherwise_ = std::move(otherwise);
+  pulled_.start(call, {boards_, board, world_, rank_, {signature(call, communicator_)}, {}});
+}
+
 void Execution::start(std::vector<Transfer> transfers, Bytes message) {
   used_ = running_ = 0;
   transferring_ = true;
@@ -107,7 +116,8 @@ bool Execution::advance() {
     if (track.done()) --running_;
   }
   if (on_boards_ != nullptr && !on_boards_->done()) moved |= on_boards_->advance();
-  if (on_boards_ == &mapped_ && mapped_.declined()) otherwise_(mapped_.call());
+  if ((on_boards_ == &mapped_ && mapped_.declined()) || (on_boards_ == &pulled_ && pulled_.declined()))
+    std::exchange(otherwise_, nullptr)(on_boards_->call());
   if (transferring_ && !transfers_.done()) moved |= transfers_.advance();
   return moved;
 }

@@ -12,6 +12,7 @@
 #include "engine/boards.h"
 #include "engine/mapped.h"
 #include "engine/one_shot.h"
+#include "engine/pulled.h"
 #include "engine/track.h"
 #include "engine/transfers.h"
 #include "engine/two_shot.h"
@@ -49,6 +50,10 @@ class Execution {
   // Over memory that all ranks map, if that is what the call's buffers are; else as `otherwise`, which starts it here, says.
   bool may_be_mapped(const Call& call) const { return mapped_.may_run(call); }
   void start_mapped(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);
+
+  // By ranks that read each other's memory, if they may; else as `otherwise` says.
+  bool may_be_pulled(const Call& call) const { return pulled_.may_run(call); }
+  void start_pulled(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);
 
   // Runs what can run now; true if anything moved.
   bool advance();
@@ -99,6 +104,7 @@ class Execution {
   OneShot one_shot_;
   TwoShot two_shot_;
   Mapped mapped_;
+  Pulled pulled_;
   std::function<void(const Call&)> otherwise_;
   BoardCall* on_boards_ = nullptr;  // null: what runs, runs over links
   Transfers transfers_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/mapped.h"
 
-#include <cstring>
-
 namespace shoal::engine {
 
 using plan::Collective;
@@ -17,10 +15,8 @@ bool Mapped::may_run(const Call& call) const {
 }
 
 void Mapped::start(const Call& call, const Setting& setting) {
-  begin(call, setting);
+  begin_rounds(call, setting);
   state_ = State::offer;
-  number_ = first_;
-  from_ = 0;
   all_offer_ = all_mapped_ = true;
   any_new_ = false;
 }
@@ -35,33 +31,21 @@ bool Mapped::advance() {
 bool Mapped::step() {
   switch (state_) {
     case State::offer: {
-      const Offer offer = make_offer();
-      if (!show(&offer, {sizeof offer})) return false;
+      if (!show(make_offer())) return false;
       state_ = State::read_offers;
       return true;
     }
     case State::read_offers:
-      if (!read_all({sizeof(Offer)}, [this](std::int32_t rank, const std::byte* data) {
-            Offer offer;
-            std::memcpy(&offer, data, sizeof offer);
-            take_offer(rank, offer);
-          }))
-        return false;
+      if (!read_all_of<Offer>([this](std::int32_t rank, const Offer& offer) { take_offer(rank, offer); })) return false;
       state_ = !all_offer_ ? State::declined : any_new_ ? State::judge : State::work;
       return true;
     case State::judge: {
-      const std::uint64_t good = all_mapped_ ? 1 : 0;
-      if (!show(&good, {sizeof good})) return false;
+      if (!show(std::uint64_t{all_mapped_})) return false;
       state_ = State::read_judgements;
       return true;
     }
     case State::read_judgements:
-      if (!read_all({sizeof(std::uint64_t)}, [this](std::int32_t, const std::byte* data) {
-            std::uint64_t good = 0;
-            std::memcpy(&good, data, sizeof good);
-            all_mapped_ &= good != 0;
-          }))
-        return false;
+      if (!read_all_of<std::uint64_t>([this](std::int32_t, std::uint64_t good) { all_mapped_ &= good != 0; })) return false;
       given_up_ = !all_mapped_;
       known_.insert(known_.end(), offered_.begin(), offered_.end());
       state_ = all_mapped_ ? State::work : State::declined;
@@ -81,31 +65,6 @@ bool Mapped::step() {
       return true;
     default: return false;
   }
-}
-
-bool Mapped::show(const void* data, Bytes n) {
-  std::byte* const to = room(number_, n);
-  if (to == nullptr) return false;
-  if (n.value > 0) std::memcpy(to, data, n.value);
-  boards_->show(number_, tag_, n);
-  return true;
-}
-
-template <typename F>
-bool Mapped::read_all(Bytes n, F&& f) {
-  for (; from_ < world_; ++from_) {
-    if (from_ == rank_) {
-      f(from_, static_cast<const std::byte*>(boards_->own(number_, n)));
-      continue;
-    }
-    const std::byte* const data = shown_by(from_, number_, n);
-    if (data == nullptr) return false;
-    f(from_, data);
-  }
-  from_ = 0;
-  ++number_;
-  boards_->finish();
-  return true;
 }
 
 // Of its buffers that other ranks read or write.

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "device/host_memory.h"
-#include "engine/board_call.h"
 #include "engine/foreign_memory.h"
+#include "engine/round_call.h"
 
 namespace shoal::engine {
 
-class Mapped final : public BoardCall {
+class Mapped final : public RoundCall {
  public:
   // `pids`: of all ranks.
   Mapped(World world, std::vector<pid_t> pids);
@@ -47,10 +47,6 @@ class Mapped final : public BoardCall {
   };
 
   bool step();
-  bool show(const void* data, Bytes n);
-  // Everybody's message of the present exchange, one after the other: f(rank, data). False: wait.
-  template <typename F>
-  bool read_all(Bytes n, F&& f);
   Offer make_offer();
   bool describe_part(const void* start, std::size_t bytes, OfferedPart& part, bool& is_new);
   void take_offer(std::int32_t rank, const Offer& offer);
@@ -67,9 +63,7 @@ class Mapped final : public BoardCall {
   std::vector<std::uint64_t> known_;                       // own blocks that all ranks have mapped
   std::uint64_t frees_ = 0;                                // when known_ was true
   alignas(64) std::array<std::byte, kAdded> partial_sum_;  // where more than two are added
-  std::uint64_t number_ = 0;                               // of the present exchange
   State state_ = State::done;
-  std::int32_t from_ = 0;
   std::vector<std::uint64_t> offered_;  // own blocks that this call offers
   bool all_offer_ = true, all_mapped_ = true, any_new_ = false;
   bool given_up_ = false;  // once somebody could not map, nobody tries again: agreed

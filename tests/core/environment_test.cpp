@@ -49,6 +49,7 @@ TEST_CASE("environment: nothing set gives the defaults") {
   CHECK_FALSE(e.shm_disable);
   CHECK_FALSE(e.loopback_disable);
   CHECK_FALSE(e.mapped_disable);
+  CHECK(e.pull_bytes == -1);
   CHECK(e.shim.empty());
   CHECK(e.calibration.empty());
   CHECK(e.algo.empty());
