@@ -122,7 +122,7 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   endpoint_.loopback_disable = settings_.loopback_disable;
   endpoint_.doorbell = &doorbell_->doorbell();
   endpoint_.doorbell_descriptor = doorbell_->descriptor();
-  board_ = std::make_shared<link::Window>(engine::Boards::size());
+  board_ = std::make_shared<link::Window>(engine::Boards::size(), engine::Boards::head());
   endpoint_.windows = {{engine::kBoardChannel, board_}};
   if (settings_.shim) {
     shimmed_ = std::make_unique<transports::ShimmedTransports>(*settings_.shim, transports::transports());

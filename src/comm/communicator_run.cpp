@@ -232,8 +232,12 @@ Status Communicator::prepare(const engine::Call& call) {
   const std::optional<Bytes> pulled_from = pull_limit(call.collective, situation_, settings_);
   const bool tries_pulled = pulled_from && !settings_.algorithms.restricts(call.collective) &&
                             size_of({std::bit_floor(call.count.value)}, call.type) >= *pulled_from;
-  if (planned.plan.boards != plan::Boards::unused || tries_mapped || tries_pulled)
+  if (planned.plan.boards != plan::Boards::unused || tries_mapped || tries_pulled) {
     if (Status opened = board_->open(); !opened.is_ok()) return opened;
+    const Bytes longest{(std::size_t{1} << tuner_->length_class(call)) - 1};  // that is prepared for here
+    if (tries_mapped || shown_bytes(planned.plan, longest) > Bytes{engine::Boards::kInline})
+      if (Status there = board_->fill(); !there.is_ok()) return there;
+  }
   prepared_ = {.planned = &planned,
                .collective = call.collective,
                .numerics = call.numerics,

@@ -84,10 +84,18 @@ Figures figures_of(const Settings& settings, std::string_view near_transport) {
 // see: the first of two messages is there later. Measured at 1 Gbit/s with halving_doubling, beside a ring: 1.1.
 constexpr double kSharedPort = 1.1;
 
+// Within a host streams are the work of the ranks' processors. The model, for which a rank's streams are wires that carry data by
+// themselves, takes too well of plans that keep several lanes busy at once. Measured beside plans of one lane: 1.4 to 1.8 with
+// double_tree at 32 KiB and two_rings at 64 KiB, 1.1 and less at 1 MiB.
+constexpr double kSharedProcessor = 1.3;
+
 // Over sockets a message costs system calls and packets of its own, and its end a short packet: longer ones pay, as long as
 // enough of them are left to overlap. Through shared memory shorter ones do, whose slots stay in the second-level cache.
 constexpr std::size_t kStreamSlices = 4;     // times the usual one
 constexpr std::size_t kSlicesToOverlap = 4;  // of a chunk
+
+// Whether ranks of one host reach each other by sockets alone.
+bool is_tcp_within(const Situation& situation, const Settings& settings) { return settings.shm_disable && !situation.mappable; }
 
 // The length that all ranks know. Of all-to-all-v each knows its own blocks only, so the choice must not look at them.
 Bytes agreed_length(const engine::Call& call, const Settings& settings) {
@@ -162,7 +170,7 @@ void slow_down(plan::Cluster& cluster, const Shim& shim) {
 
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
   const std::int32_t per_host = situation.group > 0 ? situation.group : std::max(1, situation.world.value / situation.hosts);
-  const bool tcp_within = settings.shm_disable && !situation.mappable;
+  const bool tcp_within = is_tcp_within(situation, settings);
   const auto [near, far, copy_Bps, reduce_Bps] = figures_of(settings, tcp_within ? "tcp" : "shm");
   plan::Cluster cluster;
   cluster.name = "this job";
@@ -325,8 +333,10 @@ Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, const plan::
                                             .in_flight = plans.front().shared > 0 ? 1 : settings_.tuning.in_flight,
                                             .max_events = kMaxEvents,
                                             .path_steps = 0});
-  if (!alone.is_ok() || cluster.hosts == 1 || !changes_partners(plans)) return alone;
-  return *alone * kSharedPort;
+  if (!alone.is_ok()) return alone;
+  if (cluster.hosts > 1) return *alone * (changes_partners(plans) ? kSharedPort : 1);
+  return *alone *
+         (plans.front().lanes.size() > 1 && is_tcp_within(situation_, settings_) && !settings_.shim ? kSharedProcessor : 1);
 }
 
 // With the slices that suit the links, or shorter ones of a plan whose time falls with them.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/boards.h"
 
+#include <cstddef>
 #include <memory>
 
 #include "core/expects.h"
@@ -8,6 +9,7 @@
 namespace shoal::engine {
 
 Bytes Boards::size() { return {sizeof(Board)}; }
+Bytes Boards::head() { return {offsetof(Board, slots)}; }
 
 Boards::Boards(Links& links, World world, Rank self, int channel)
     : links_(links), self_(self), channel_(channel), peers_(static_cast<std::size_t>(world.value)) {}

@@ -34,8 +34,9 @@ class Boards {
   static constexpr std::size_t kInline = 48;            // bytes
   static_assert(2 * kAhead <= kSlots);
 
-  // Of the window that a board is.
+  // Of the window that a board is, and of its head, which is all that messages of up to kInline bytes need.
   static Bytes size();
+  static Bytes head();
 
   // `channel`: of the links over which boards are shown.
   Boards(Links& links, World world, Rank self, int channel);

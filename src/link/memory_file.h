@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that processes share without a name anywhere: sealed memory files and their mappings. A file is sized exactly, its pages
+// Memory that processes share without a name anywhere: sealed memory files and their mappings. A file is sized exactly, pages
 // are reserved before use (running out of memory is an error here, never a SIGBUS later), and it is sealed so that whoever else
 // holds it cannot shrink it under us. Owned resources; no thread rule.
 #pragma once
@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -44,8 +45,19 @@ class Mapping {
 
 inline constexpr int kMemoryFileSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// A new file of `size` bytes, all zero, all reserved. `what` names its use in errors and in /proc/PID/maps.
-inline Result<Descriptor> create_memory_file(const char* what, Bytes size) {
+// Sees to it that the first `n` bytes of a memory file are there.
+inline Status reserve_memory(const char* what, const Descriptor& file, Bytes n) {
+  int refused = 0;
+  do refused = ::fallocate(file.get(), 0, 0, static_cast<off_t>(n.value)) == 0 ? 0 : errno;
+  while (refused == EINTR);
+  if (refused != 0)
+    return fail(Code::system_error, "{}: cannot reserve {} bytes of shared memory: {}", what, n.value, errno_text(refused));
+  return {};
+}
+
+// A new file of `size` bytes, all zero, all reserved, or the first `reserved` of them. `what` names its use in errors and in
+// /proc/PID/maps.
+inline Result<Descriptor> create_memory_file(const char* what, Bytes size, std::optional<Bytes> reserved = {}) {
   // The kernel would try in earnest, and kill processes for it, before it finds that so much cannot be had.
   struct sysinfo host {};
   if (::sysinfo(&host) == 0 && size.value / host.mem_unit > host.totalram)
@@ -62,11 +74,7 @@ inline Result<Descriptor> create_memory_file(const char* what, Bytes size) {
   const auto length = static_cast<off_t>(size.value);
   if (::ftruncate(file.get(), length) != 0)
     return fail(Code::system_error, "{}: cannot size a memory file to {} bytes: {}", what, size.value, errno_text(errno));
-  int refused = 0;
-  do refused = ::fallocate(file.get(), 0, 0, length) == 0 ? 0 : errno;
-  while (refused == EINTR);
-  if (refused != 0)
-    return fail(Code::system_error, "{}: cannot reserve {} bytes of shared memory: {}", what, size.value, errno_text(refused));
+  if (Status there = reserve_memory(what, file, reserved.value_or(size)); !there.is_ok()) return there;
   if (::fcntl(file.get(), F_ADD_SEALS, kMemoryFileSeals) != 0)
     return fail(Code::system_error, "{}: cannot seal a memory file of {} bytes: {}", what, size.value, errno_text(errno));
   return file;

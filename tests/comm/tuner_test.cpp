@@ -109,6 +109,20 @@ TEST_CASE("tuner: between hosts a ring carries long vectors, whose ranks keep th
   CHECK(choice(64) != "ring");
 }
 
+TEST_CASE("tuner: within a host without shared memory plans of several lanes gain nothing, whose streams one processor serves") {
+  const auto choice = [](std::int32_t world, bool crowded, std::size_t bytes) {
+    Settings settings;
+    settings.shm_disable = true;
+    settings.processors = 2;
+    Tuner tuner(settings, {.world = {world}, .group = world, .crowded = crowded, .streams = true});
+    return std::string(tuner.choose(call_of(Collective::all_reduce, bytes / sizeof(float)))->algorithm->name);
+  };
+  CHECK(choice(2, false, 64 << 10) == "recursive_doubling");
+  CHECK(choice(2, false, 1 << 20) == "ring");
+  CHECK(choice(4, true, 32 << 10) == "recursive_doubling");
+  CHECK(choice(4, true, 256 << 10) == "ring");
+}
+
 TEST_CASE("situation: links are all streams where no two ranks share memory or a process") {
   const auto peer = [](int rank, const char* host, std::uint64_t process) {
     return link::PeerIdentity{.rank = {rank}, .host_id = host, .process = process, .address = "a:1", .local_address = "l"};
