@@ -19,6 +19,14 @@ pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
+if(SHOAL_UCX)
+  # Its declarations alone: the library is opened at run time, where there is one.
+  find_path(UCX_INCLUDE ucp/api/ucp.h DOC "Folder of UCX's headers")
+  if(NOT UCX_INCLUDE)
+    message(WARNING "UCX's headers (Debian: libucx-dev) not found: the transport over UCX is not built")
+    set(SHOAL_UCX OFF)
+  endif()
+endif()
 if(SHOAL_TRAIN)
   # BLIS without threads: a rank has one core. Debian keeps the variants in folders of their own; which one the plain name libblis
   # means is up to update-alternatives, when building and again when running, so the archive is named here and linked statically.

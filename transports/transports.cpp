@@ -6,6 +6,9 @@
 #include "transports/loopback/transport.h"
 #include "transports/shm/transport.h"
 #include "transports/tcp/transport.h"
+#ifdef SHOAL_UCX
+#include "transports/ucx/transport.h"
+#endif
 
 namespace shoal::transports {
 
@@ -13,7 +16,12 @@ std::span<link::Transport* const> transports() {
   static LoopbackTransport loopback;
   static ShmTransport shm;
   static TcpTransport tcp;
+#ifdef SHOAL_UCX  // whoever asks for it by name gets it before what would do without being asked
+  static UcxTransport ucx;
+  static const std::array<link::Transport*, 4> list{&loopback, &shm, &ucx, &tcp};
+#else
   static const std::array<link::Transport*, 3> list{&loopback, &shm, &tcp};
+#endif
   return list;
 }
 

@@ -12,6 +12,7 @@
 #include "core/host_port.h"
 #include "core/log.h"
 #include "core/name_filter.h"
+#include "core/net_choice.h"
 #include "core/shim.h"
 #include "core/split.h"
 
@@ -192,6 +193,7 @@ Result<Environment> parse_environment(const Getter& get) {
                 parse_bytes);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   read_shim(reader, e);
+  (void)reader.find("NCCL_NET");  // any name is allowed: see parse_net
   read_algorithm(reader, e);
   reader.text("SHOAL_CALIBRATION", e.calibration);
   constexpr std::string_view kNumerics[] = {"fast", "ordered", "exact"};
@@ -203,6 +205,16 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.number("SHOAL_SPIN_US", -1, 0, 3'600'000'000, "the library's choice", e.spin_us);
   if (Status failure = reader.take(); !failure.is_ok()) return failure;
   return e;
+}
+
+Net parse_net(const Getter& get) {
+  const std::optional<Setting> setting = Reader(get).find("NCCL_NET");
+  return setting && same_word(setting->value, "UCX") ? Net::ucx : Net::any;
+}
+
+Net wanted_net() {
+  static const Net once = parse_net(variable);
+  return once;
 }
 
 std::vector<std::string> variables_without_effect(const std::vector<std::string>& set) {

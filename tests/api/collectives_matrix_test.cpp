@@ -318,7 +318,7 @@ std::string everything(const Ranks& ranks) {
 
 // Whether a transport can carry it: boards need memory that every rank maps.
 bool carries(const std::string& transport, const shoal::algorithms::Algorithm& algorithm) {
-  return transport != "tcp" || algorithm.build({.world = {2}}).boards == shoal::plan::Boards::unused;
+  return (transport != "tcp" && transport != "ucx") || algorithm.build({.world = {2}}).boards == shoal::plan::Boards::unused;
 }
 
 // The k-th algorithm of every collective that has so many, the last of the others.
@@ -351,6 +351,7 @@ void matrix(const std::string& transport) {
     setenv("SHOAL_ALGO", algorithms.c_str(), 1);
     for (int world = 1; world <= 9; ++world) {
       if (small() && world != 2 && world != 3 && world != 5 && world != 8) continue;
+      if (transport == "ucx" && world > 5) continue;  // a context of UCX costs each rank some ten milliseconds
       INFO(transport << ", world " << world << ", SHOAL_ALGO=" << algorithms);
       CHECK(testing::run_ranks(transport, world, 120, everything) == "");
     }
@@ -363,6 +364,7 @@ void matrix(const std::string& transport) {
 TEST_CASE("every collective is exact with every algorithm and world over threads", "[threads]") { matrix("threads"); }
 TEST_CASE("every collective is exact with every algorithm and world over shm", "[shm]") { matrix("shm"); }
 TEST_CASE("every collective is exact with every algorithm and world over tcp", "[tcp]") { matrix("tcp"); }
+TEST_CASE("every collective is exact with every algorithm and world over UCX", "[ucx]") { matrix("ucx"); }
 
 TEST_CASE("an algorithm that needs mapped memory is refused by name where there is none", "[tcp]") {
   setenv("SHOAL_ALGO", "one_shot", 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/environment.h"
+#include "core/net_choice.h"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -140,6 +141,21 @@ TEST_CASE("environment: integers in base 16, 8 and 10, byte sizes with suffixes"
   CHECK(good({{"SHOAL_SLICE_BYTES", "16M"}}).slice_bytes == 16 << 20);
   CHECK(good({{"SHOAL_SLICE_BYTES", "0x10m"}}).slice_bytes == 16 << 20);
   CHECK(good({{"SHOAL_SPIN_US", "0"}}).spin_us == 0);
+}
+
+TEST_CASE("environment: NCCL_NET asks for UCX, in any case and by either prefix, and takes every other name") {
+  const auto net = [](std::map<std::string, std::string> set) {
+    return parse_net([set](const char* name) {
+      const auto found = set.find(name);
+      return found == set.end() ? std::nullopt : std::optional<std::string>(found->second);
+    });
+  };
+  CHECK(net({}) == Net::any);
+  CHECK(net({{"NCCL_NET", ""}}) == Net::any);
+  for (const char* name : {"UCX", "ucx", "Ucx"}) CHECK(net({{"NCCL_NET", name}}) == Net::ucx);
+  for (const char* name : {"Socket", "IB", "AWS Libfabric", "UCX2", " UCX"}) CHECK(net({{"NCCL_NET", name}}) == Net::any);
+  CHECK(net({{"SHOAL_NET", "UCX"}, {"NCCL_NET", "Socket"}}) == Net::ucx);
+  CHECK(good({{"NCCL_NET", "AWS Libfabric"}}).debug.empty());
 }
 
 TEST_CASE("environment: a malformed value names variable, value and what is allowed") {

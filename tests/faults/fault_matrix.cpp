@@ -326,16 +326,16 @@ int main(int argc, char** argv) {
   if (quick) phases.assign(std::begin(kQuickPhases), std::end(kQuickPhases));
   std::printf("%d ranks, deadline %d ms; milliseconds from the fault until the last rank had an error that names the culprit\n\n",
               kWorld, kDeadline_ms);
-  std::printf("%-27s %-15s %12s %12s %12s\n", "fault", "phase", "threads", "shm", "tcp");
+  std::printf("%-27s %-15s %12s %12s %12s %12s\n", "fault", "phase", "threads", "shm", "tcp", "ucx");
   std::fflush(stdout);
   int cells = 0, bad = 0;
   for (const FaultRow& row : kFaults)
     for (const std::string& phase : phases) {
       if (!only.empty() && std::string(row.name).find(only) == std::string::npos) continue;
-      std::string texts[3];
+      std::string texts[4];
       int used = 0;
-      const char* const transports[] = {"threads", "shm", "tcp"};
-      for (int t = 0; t < 3; ++t) {
+      const char* const transports[] = {"threads", "shm", "tcp", "ucx"};
+      for (int t = 0; t < 4; ++t) {
         texts[t] = "-";
         if (!applies(row, phase, transports[t])) continue;
         bool good = false;
@@ -345,7 +345,8 @@ int main(int argc, char** argv) {
       }
       cells += used;
       if (used == 0) continue;
-      std::printf("%-27s %-15s %12s %12s %12s\n", row.name, phase.c_str(), texts[0].c_str(), texts[1].c_str(), texts[2].c_str());
+      std::printf("%-27s %-15s %12s %12s %12s %12s\n", row.name, phase.c_str(), texts[0].c_str(), texts[1].c_str(),
+                  texts[2].c_str(), texts[3].c_str());
       std::fflush(stdout);
     }
   std::printf("\n%d cells, %d not as they should be\n", cells, bad);

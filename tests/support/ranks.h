@@ -20,7 +20,7 @@ struct Ranks {
   ncclUniqueId id;
 };
 
-// The environment that forces a transport: "threads" (loopback), "shm" or "tcp".
+// The environment that forces a transport: "threads" (loopback), "shm", "tcp" or "ucx".
 Variables transport_variables(const std::string& transport);
 
 // Runs `body` once in a forked child with the variables set; its text, or how the child died, or that it took too long.

@@ -47,8 +47,12 @@ std::size_t shared_mappings() {
   return found;
 }
 
+// UCX, wherever else on this machine it is at work, gives its memory a name until it has opened it.
 std::size_t named_segments() {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/dev/shm"), {}));
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    found += entry.path().filename().string().starts_with("ucx_shm_posix") ? 0 : 1;
+  return found;
 }
 
 TEST_CASE("messages of every size arrive whole, in order and with their tags, both ways") {

@@ -27,6 +27,7 @@ struct Arrangement {
   Apart apart = Apart::threads;
   const char* host = "";          // of the listener, for TCP
   std::optional<Shim> shim = {};  // what slows both ends
+  const char* ucx_tls = "";       // for UCX: what it may use
   std::string name() const;
 };
 
