@@ -18,6 +18,7 @@ endif()
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(EXPAT REQUIRED)
 
 if(SHOAL_UCX)
   # Its declarations alone: the library is opened at run time, where there is one.

@@ -13,12 +13,6 @@ namespace {
 
 using Topology = HwlocLibrary::Topology;
 
-std::string size_text(std::uint64_t bytes) {
-  if (bytes >= (1ULL << 30)) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-  if (bytes >= (1ULL << 20)) return fmt::format("{} MiB", bytes >> 20);
-  return fmt::format("{} KiB", bytes >> 10);
-}
-
 std::string cache_text(const HwlocLibrary& hwloc, const Topology& topology, hwloc_obj_type_t type, std::string_view name) {
   const hwloc_obj_t cache = hwloc.first(topology, type);
   if (cache == nullptr || cache->attr == nullptr || cache->attr->cache.size == 0) return "";
@@ -56,6 +50,12 @@ std::string network() {
 }
 
 }  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes >= (1ULL << 30)) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+  if (bytes >= (1ULL << 20)) return fmt::format("{} MiB", bytes >> 20);
+  return fmt::format("{} KiB", bytes >> 10);
+}
 
 std::string describe_machine() {
   const HwlocLibrary* const hwloc = HwlocLibrary::open();

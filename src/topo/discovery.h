@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out what this machine is. Nothing that is missing, hidden or contradictory makes it fail.
+#pragma once
+
+#include <string>
+
+#include "topo/host.h"
+#include "topo/nvml.h"
+
+namespace shoal::topo {
+
+struct Source {
+  std::string root;      // folder in which /sys and /proc are found; "": this machine's
+  Nvml* nvml = nullptr;  // asked for GPUs in place of this machine's library
+};
+
+// Always valid. With a root of its own: see find_processors about threads.
+Host discover(const Source& source = {});
+
+}  // namespace shoal::topo

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topo/processors.h"
+
+#include <hwloc.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+namespace shoal::topo {
+namespace {
+
+using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, decltype(&hwloc_topology_destroy)>;
+
+// hwloc 2.9 ends the process by an assertion where the folder of nodes is there and has none.
+bool ends_hwloc(const SystemFiles& files) {
+  const std::string folder = "/sys/devices/system/node";
+  const std::vector<std::string> names = files.names_in(folder);
+  return files.target(folder) && std::none_of(names.begin(), names.end(), [](const std::string& name) {
+           return name.starts_with("node") && name.find_first_not_of("0123456789", 4) == std::string::npos;
+         });
+}
+
+Topology load(const SystemFiles& files) {
+  static std::mutex environment;
+  const std::lock_guard lock(environment);
+  if (!files.is_this_machine()) ::setenv("HWLOC_FSROOT", files.root().c_str(), 1);
+  hwloc_topology_t raw = nullptr;
+  Topology topology(nullptr, hwloc_topology_destroy);
+  if (hwloc_topology_init(&raw) == 0) {
+    topology.reset(raw);
+    // Processors that we may not use are part of the host, too; which are ours is told apart below.
+    const auto without = [raw](const char* part) {
+      hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
+    };
+    if (!files.is_this_machine()) without("x86");  // it asks this machine's processors
+    if (ends_hwloc(files)) without("linux");
+    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (hwloc_topology_load(raw) != 0) topology.reset();
+  }
+  if (!files.is_this_machine()) ::unsetenv("HWLOC_FSROOT");
+  return topology;
+}
+
+ProcessorSet set_of(hwloc_const_cpuset_t bits) {
+  std::vector<int> numbers;
+  if (bits != nullptr && hwloc_bitmap_weight(bits) >= 0)
+    for (int n = hwloc_bitmap_first(bits); n >= 0 && n <= ProcessorSet::kHighest; n = hwloc_bitmap_next(bits, n))
+      numbers.push_back(n);
+  return ProcessorSet(std::move(numbers));
+}
+
+std::string info(hwloc_obj_t object, const char* name) {
+  const char* text = object == nullptr ? nullptr : hwloc_obj_get_info_by_name(object, name);
+  return text == nullptr ? "" : text;
+}
+
+std::optional<int> number_in(const std::string& text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+template <typename Each>
+void for_each(hwloc_topology_t topology, hwloc_obj_type_t type, Each each) {
+  for (hwloc_obj_t at = nullptr; (at = hwloc_get_next_obj_by_type(topology, type, at)) != nullptr;) each(at);
+}
+
+// What the scheduler lets this thread use; with as large a mask as the kernel wants.
+ProcessorSet affinity() {
+  for (int most = 1024; most <= 2 * (ProcessorSet::kHighest + 1); most *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(static_cast<std::size_t>(most)),
+                                                                [](cpu_set_t* each) { CPU_FREE(each); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
+    if (mask == nullptr || sched_getaffinity(0, bytes, mask.get()) != 0) continue;
+    std::vector<int> numbers;
+    for (int n = 0; n < most && n <= ProcessorSet::kHighest; ++n)
+      if (CPU_ISSET_S(static_cast<std::size_t>(n), bytes, mask.get())) numbers.push_back(n);
+    return ProcessorSet(std::move(numbers));
+  }
+  return {};
+}
+
+// Without hwloc's help.
+void find_flat(Host& host) {
+  host.ours = affinity();
+  host.processors = host.ours;
+}
+
+void find_nodes(hwloc_topology_t topology, Host& host) {
+  for_each(topology, HWLOC_OBJ_NUMANODE, [&](hwloc_obj_t node) {
+    host.nodes.push_back({.number = static_cast<int>(node->os_index), .processors = set_of(node->cpuset)});
+    const std::uint64_t bytes = node->attr == nullptr ? 0 : node->attr->numanode.local_memory;
+    if (bytes > 0) host.nodes.back().memory_bytes = bytes;
+  });
+  unsigned found = 1;
+  hwloc_distances_s* distances = nullptr;
+  if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &found, &distances, HWLOC_DISTANCES_KIND_FROM_OS, 0) != 0 ||
+      found == 0)
+    return;
+  if (distances->nbobjs == host.nodes.size())
+    for (std::size_t a = 0; a < host.nodes.size(); ++a)
+      for (std::size_t b = 0; b < host.nodes.size(); ++b)
+        host.nodes[a].distances.push_back(static_cast<int>(distances->values[a * host.nodes.size() + b]));
+  hwloc_distances_release(topology, distances);
+}
+
+// A node that hwloc made up, because the kernel told of none.
+void drop_node_without_evidence(const SystemFiles& files, Host& host) {
+  if (host.nodes.size() == 1 && files.names_in("/sys/devices/system/node").empty()) host.nodes.clear();
+}
+
+// "MemTotal:       8043312 kB": where hwloc, which asks /sys, knows nothing.
+void find_memory(const SystemFiles& files, Host& host) {
+  for (const std::string& line : files.lines("/proc/meminfo")) {
+    std::uint64_t kilobytes = 0;
+    const std::size_t digits = line.find_first_of("0123456789");
+    if (!line.starts_with("MemTotal:") || digits == std::string::npos) continue;
+    if (std::from_chars(line.data() + digits, line.data() + line.size(), kilobytes).ec == std::errc{} && kilobytes > 0)
+      host.memory_bytes = kilobytes * 1024;
+    return;
+  }
+}
+
+}  // namespace
+
+void find_processors(const SystemFiles& files, Host& host) {
+  find_memory(files, host);
+  if (!files.is_this_machine() && files.names_in("/sys/devices/system/cpu").empty()) return;  // hwloc would take this machine's
+  const Topology topology = load(files);
+  if (topology == nullptr) return find_flat(host);
+  const hwloc_obj_t root = hwloc_get_root_obj(topology.get());
+  host.architecture = info(root, "Architecture");
+  if (root->total_memory > 0) host.memory_bytes = root->total_memory;
+  host.processors = set_of(root->complete_cpuset);
+  host.ours = set_of(hwloc_topology_get_allowed_cpuset(topology.get())).within(host.processors);
+  if (files.is_this_machine()) host.ours = affinity().within(host.processors);
+
+  for_each(topology.get(), HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t package) {
+    const auto about = [&](const char* what) {
+      const std::string of_package = info(package, what);
+      return of_package.empty() ? info(root, what) : of_package;
+    };
+    host.packages.push_back({.number = static_cast<int>(package->os_index),
+                             .model = about("CPUModel"),
+                             .vendor = about("CPUVendor"),
+                             .family = number_in(about("CPUFamilyNumber")),
+                             .model_number = number_in(about("CPUModelNumber")),
+                             .processors = set_of(package->cpuset)});
+  });
+  for_each(topology.get(), HWLOC_OBJ_CORE, [&](hwloc_obj_t core) { host.cores.push_back({set_of(core->cpuset)}); });
+  for (const auto type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE})
+    for_each(topology.get(), type, [&](hwloc_obj_t cache) {
+      host.caches.push_back({.level = static_cast<int>(cache->attr->cache.depth),
+                             .bytes = cache->attr->cache.size,
+                             .processors = set_of(cache->cpuset)});
+    });
+  find_nodes(topology.get(), host);
+  drop_node_without_evidence(files, host);
+}
+
+}  // namespace shoal::topo
