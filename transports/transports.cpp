@@ -9,18 +9,20 @@
 #ifdef SHOAL_UCX
 #include "transports/ucx/transport.h"
 #endif
+#include "transports/verbs/transport.h"
 
 namespace shoal::transports {
 
 std::span<link::Transport* const> transports() {
   static LoopbackTransport loopback;
   static ShmTransport shm;
+  static VerbsTransport verbs;
   static TcpTransport tcp;
 #ifdef SHOAL_UCX  // whoever asks for it by name gets it before what would do without being asked
   static UcxTransport ucx;
-  static const std::array<link::Transport*, 4> list{&loopback, &shm, &ucx, &tcp};
+  static const std::array<link::Transport*, 5> list{&loopback, &shm, &ucx, &verbs, &tcp};
 #else
-  static const std::array<link::Transport*, 3> list{&loopback, &shm, &tcp};
+  static const std::array<link::Transport*, 4> list{&loopback, &shm, &verbs, &tcp};
 #endif
   return list;
 }

@@ -10,6 +10,7 @@
 
 #include "core/conf_file.h"
 #include "core/host_port.h"
+#include "core/ib_options.h"
 #include "core/log.h"
 #include "core/name_filter.h"
 #include "core/net_choice.h"
@@ -163,6 +164,22 @@ void read_shim(Reader& reader, Environment& e) {
   e.shim = setting->value;
 }
 
+void read_ib(Reader& reader, IbOptions& ib) {
+  reader.flag("NCCL_IB_DISABLE", ib.disable);
+  if (const std::optional<Setting> setting = reader.find("NCCL_IB_HCA")) {
+    Result<DeviceFilter> devices = DeviceFilter::parse(setting->variable, setting->value);
+    if (devices.is_ok()) ib.devices = devices.take();
+    reader.keep(devices.status());
+    ib.device_text = setting->value;
+  }
+  reader.number("NCCL_IB_GID_INDEX", -1, 0, 255, "the library's choice", ib.gid_index);
+  reader.number("NCCL_IB_TIMEOUT", 20, 1, 31, "4.3 s; each more doubles it", ib.timeout);
+  reader.number("NCCL_IB_RETRY_CNT", 7, 0, 7, "as often as there is", ib.retry_count);
+  reader.number("NCCL_IB_SL", 0, 0, 15, "the first service level", ib.service_level);
+  reader.number("NCCL_IB_TC", 0, 0, 255, "the first traffic class", ib.traffic_class);
+  reader.number("NCCL_IB_QPS_PER_CONNECTION", 1, 1, 8, "one queue pair of every port", ib.queue_pairs);
+}
+
 // Whether the names exist is for the table of algorithms to say.
 void read_algorithm(Reader& reader, Environment& e) {
   const std::optional<Setting> setting = reader.find("NCCL_ALGO");
@@ -192,6 +209,8 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.number("SHOAL_PULL_BYTES", -1, 0, std::int64_t{1} << 40, "the library's choice (suffixes K, M, G)", e.pull_bytes,
                 parse_bytes);
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
+  IbOptions ib;  // only whether they are well formed: the transport reads them itself
+  read_ib(reader, ib);
   read_shim(reader, e);
   (void)reader.find("NCCL_NET");  // any name is allowed: see parse_net
   read_algorithm(reader, e);
@@ -215,6 +234,14 @@ Net parse_net(const Getter& get) {
 Net wanted_net() {
   static const Net once = parse_net(variable);
   return once;
+}
+
+Result<IbOptions> parse_ib_options(const Getter& get) {
+  IbOptions ib;
+  Reader reader(get);
+  read_ib(reader, ib);
+  if (Status failure = reader.take(); !failure.is_ok()) return failure;
+  return ib;
 }
 
 std::vector<std::string> variables_without_effect(const std::vector<std::string>& set) {

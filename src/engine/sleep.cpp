@@ -41,6 +41,13 @@ void add(Sources& sources, const link::Wakeup& wakeup) {
   if (wakeup.at && (!sources.at || *wakeup.at < *sources.at)) sources.at = wakeup.at;
 }
 
+// What tells that a link's last bytes have left: the descriptor's POLLOUT, where it has that (messages that come would end every
+// sleep); else whatever wakes the link's owner.
+link::Wakeup news_of_room(link::Wakeup wakeup) {
+  if ((wakeup.events & POLLOUT) != 0) wakeup.events = POLLOUT;
+  return wakeup;
+}
+
 // Only what the calls wait for now: a link that has something for a later step would end every sleep at once.
 Sources collect(std::span<const Driven> calls) {
   Sources sources;
@@ -52,7 +59,7 @@ Sources collect(std::span<const Driven> calls) {
       if (const link::Link* awaited = links.get(waiting.peer, waiting.channel)) add(sources, awaited->wakeup());
     });
     for (link::Link* each : links.needing_progress())
-      if (!each->flushed()) add(sources, {.descriptor = each->wakeup().descriptor, .events = POLLOUT});
+      if (!each->flushed()) add(sources, news_of_room(each->wakeup()));
     if (links.connecting()) {
       sources.connecting = true;
       links.switchboard().wakeups(making);

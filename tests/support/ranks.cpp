@@ -107,7 +107,9 @@ std::string join(const std::vector<std::string>& complaints) {
 }  // namespace
 
 Variables transport_variables(const std::string& transport) {
-  if (transport == "tcp") return {{"NCCL_SHM_DISABLE", "1"}, {"SHOAL_LOOPBACK_DISABLE", "1"}};
+  const char* const only = std::getenv("SHOAL_TEST_TRANSPORT");
+  const char* const without_verbs = only != nullptr && std::string(only) == "verbs" ? "0" : "1";
+  if (transport == "tcp") return {{"NCCL_SHM_DISABLE", "1"}, {"SHOAL_LOOPBACK_DISABLE", "1"}, {"NCCL_IB_DISABLE", without_verbs}};
   if (transport == "ucx") return {{"NCCL_NET", "UCX"}, {"NCCL_SHM_DISABLE", "1"}, {"SHOAL_LOOPBACK_DISABLE", "1"}};
   if (transport == "shm") return {{"SHOAL_LOOPBACK_DISABLE", "1"}};
   return {};

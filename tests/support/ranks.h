@@ -20,7 +20,8 @@ struct Ranks {
   ncclUniqueId id;
 };
 
-// The environment that forces a transport: "threads" (loopback), "shm", "tcp" or "ucx".
+// The environment that forces a transport: "threads" (loopback), "shm", "tcp" or "ucx". With SHOAL_TEST_TRANSPORT=verbs in the
+// test's own environment "tcp" means verbs, on a machine with devices.
 Variables transport_variables(const std::string& transport);
 
 // Runs `body` once in a forked child with the variables set; its text, or how the child died, or that it took too long.

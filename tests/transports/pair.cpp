@@ -15,8 +15,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "transports/transports.h"
-
 namespace shoal::transports {
 namespace {
 
@@ -36,6 +34,14 @@ template <typename T>
 T take(Result<T> result) {
   require(result.is_ok(), std::string(result.status().text()));
   return result.take();
+}
+
+// Whether this machine has what the transport needs: verbs reaches nobody without devices, UCX nobody without its library.
+bool works_here(const link::Transport& transport) {
+  link::Endpoint self;
+  self.self = identity(0, Apart::processes);
+  self.shm_disable = transport.carrier() == link::Carrier::network;
+  return transport.carrier() != link::Carrier::network || transport.reaches(self, identity(1, Apart::processes));
 }
 
 bool has_ipv6() { return link::listen_tcp("::1", 0).is_ok(); }
@@ -110,13 +116,6 @@ std::string run_processes(const Arrangement& arrangement, const Options& options
   return own + failure;
 }
 
-// Whether this machine has what the transport needs: it reaches from one process to another, or never will.
-bool works_here(link::Transport& transport) {
-  link::Endpoint endpoint;
-  endpoint.self = identity(0, Apart::processes);
-  return transport.reaches(endpoint, identity(1, Apart::processes));
-}
-
 }  // namespace
 
 std::string Arrangement::name() const {
@@ -128,7 +127,8 @@ std::string Arrangement::name() const {
 std::vector<Arrangement> arrangements() {
   ::setenv("NCCL_NET", "UCX", 1);  // else nobody asks for it
   std::vector<Arrangement> all;
-  for (link::Transport* transport : transports()) {
+  const Tested tested = tested_transports();
+  for (link::Transport* transport : tested.transports) {
     if (transport->name() == "ucx") {
       // ThreadSanitizer sees the threads of UCX, but not how they keep out of each other's way.
       if (!kForks || !works_here(*transport)) continue;
@@ -138,8 +138,9 @@ std::vector<Arrangement> arrangements() {
       }
       continue;
     }
+    if (!works_here(*transport)) continue;
     const bool network = transport->carrier() == link::Carrier::network;
-    const bool can_fork = kForks && transport->carrier() != link::Carrier::none;
+    const bool can_fork = kForks && tested.between_processes && transport->carrier() != link::Carrier::none;
     const std::vector<const char*> hosts = !network     ? std::vector{""}
                                            : has_ipv6() ? std::vector{"127.0.0.1", "::1"}
                                                         : std::vector{"127.0.0.1"};
@@ -207,6 +208,8 @@ Party::Party(const Arrangement& arrangement, const Options& options, int side, l
   endpoint_.communicator = 42;
   endpoint_.max_message = options.max_message;
   endpoint_.credits = options.credits;
+  // Whoever goes over the network goes there within a host only if nothing better may be used.
+  endpoint_.shm_disable = arrangement.transport->carrier() == link::Carrier::network;
   endpoint_.loopback_disable = arrangement.transport->carrier() != link::Carrier::none;
   endpoint_.doorbell = &page_.doorbell();
   endpoint_.doorbell_descriptor = page_.descriptor();
@@ -241,8 +244,16 @@ void Party::until(const std::string& what, const std::function<bool()>& done) {
   for (std::uint64_t turn = 1; !done(); ++turn) {
     link_->progress();
     if (turn % 16 == 0) ::sched_yield();
+    if (turn % 256 == 0) doze();  // a device that is made of software needs the processor, too
     if (turn % 4096 == 0) require(Clock::now() < deadline, "waited too long for: " + what);
   }
+}
+
+void Party::doze() {
+  const link::Wakeup wakeup = link_->wakeup();
+  if (wakeup.descriptor < 0 || wakeup.rings_doorbell || wakeup.at) return;
+  pollfd news{.fd = wakeup.descriptor, .events = wakeup.events, .revents = 0};
+  (void)::poll(&news, 1, 1);
 }
 
 void Party::send(std::span<const std::byte> payload, std::uint32_t tag) {

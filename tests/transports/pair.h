@@ -31,7 +31,14 @@ struct Arrangement {
   std::string name() const;
 };
 
-// Every transport of the list, apart in every way in which it and this build (ThreadSanitizer knows no forks) can be.
+// What a test's program is about: all of the list (all_transports.cpp), or others.
+struct Tested {
+  std::span<link::Transport* const> transports;
+  bool between_processes = true;  // they can be
+};
+Tested tested_transports();
+
+// Every one of them that works here, apart in every way in which it and this build (ThreadSanitizer knows no forks) can be.
 std::vector<Arrangement> arrangements();
 // The same, and all of them once more with a wire that takes some time.
 std::vector<Arrangement> arrangements_and_slowed();
@@ -70,6 +77,7 @@ class Party {
   void sleep_until(const std::function<bool()>& ready);
 
  private:
+  void doze();  // a millisecond, or until the link has news
   void connect(const Arrangement& arrangement, const link::PeerIdentity& peer, link::Descriptor stream);
 
   link::DoorbellPage page_;
