@@ -119,6 +119,21 @@ TEST_CASE("verbs: a port without a wire is named where writes fail, and forgiven
   }
 }
 
+TEST_CASE("verbs: what a peer that has gone did not acknowledge is not waited for") {
+  FakeFabric fabric;
+  fabric.overtaking = true;
+  Two two(fabric);
+  two.must_connect();
+  two.send(0, 50, 8);
+  two.side(1).link.reset();
+  int looks = 0;
+  while (!two.link(0).flushed() && ++looks < 10'000) {
+  }
+  CHECK(looks < 10'000);
+  CHECK(two.link(0).flushed());  // and it stays so: other links are asked, too
+  CHECK_THAT(two.health(0), Contains("rank 1 (testhost, pid 1001) closed the connection"));
+}
+
 TEST_CASE("verbs: a device that is removed ends its links") {
   FakeFabric fabric;
   Two two(fabric);
