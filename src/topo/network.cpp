@@ -52,15 +52,15 @@ std::optional<std::int64_t> rate(const std::optional<std::string>& text) {
 std::vector<Gid> gids_of(const SystemFiles& files, const std::string& port) {
   std::vector<Gid> gids;
   for (const std::string& name : files.names_in(port + "/gids")) {
-    const std::string gid = files.line(port + "/gids/" + name).value_or("");
+    const std::string gid = files.line(fmt::format("{}/gids/{}", port, name)).value_or("");
     int index = 0;
     if (gids.size() == kMostGids) break;
     if (gid.find_first_not_of("0:") == std::string::npos) continue;  // not set
     if (std::from_chars(name.data(), name.data() + name.size(), index).ec != std::errc{}) continue;
     gids.push_back({.index = index,
                     .gid = gid,
-                    .type = files.line(port + "/gid_attrs/types/" + name).value_or(""),
-                    .interface = files.line(port + "/gid_attrs/ndevs/" + name).value_or("")});
+                    .type = files.line(fmt::format("{}/gid_attrs/types/{}", port, name)).value_or(""),
+                    .interface = files.line(fmt::format("{}/gid_attrs/ndevs/{}", port, name)).value_or("")});
   }
   return gids;
 }
@@ -101,7 +101,7 @@ std::vector<RdmaDevice> find_rdma(const SystemFiles& files, PciTree& pci) {
     RdmaDevice device{
         .name = name, .guid = files.line(folder + "/node_guid").value_or(""), .ports = {}, .pci = place.pci, .numa = place.numa};
     for (const std::string& number : files.names_in(folder + "/ports")) {
-      const std::string port = folder + "/ports/" + number;
+      const std::string port = fmt::format("{}/ports/{}", folder, number);
       RdmaPort found;
       if (std::from_chars(number.data(), number.data() + number.size(), found.number).ec != std::errc{}) continue;
       found.state = state_of(files.line(port + "/state").value_or(""));

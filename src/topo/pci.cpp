@@ -86,7 +86,7 @@ PciTree::Place PciTree::place_of_bus_id(const std::string& bus_id) {
 std::vector<std::string> PciTree::with_class(const std::string& prefix) const {
   std::vector<std::string> found;
   for (const std::string& name : files_.names_in("/sys/bus/pci/devices"))
-    if (files_.line("/sys/bus/pci/devices/" + name + "/class").value_or("").starts_with(prefix)) found.push_back(name);
+    if (files_.line(fmt::format("/sys/bus/pci/devices/{}/class", name)).value_or("").starts_with(prefix)) found.push_back(name);
   return found;
 }
 
