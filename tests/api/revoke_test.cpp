@@ -2,9 +2,13 @@
 // ncclCommRevoke: work ends everywhere, nothing new begins, and what may follow works.
 #include <shoal/shoal.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
 
 #include "api/communicators.h"
+#include "support/shared.h"
 
 namespace {
 
@@ -51,10 +55,13 @@ TEST_CASE("revoke: blocked calls of all ranks end, naming who revoked") {
 TEST_CASE("revoke: afterwards calls and finalize are refused; questions, split, shrink and destroy work") {
   for (const char* transport : {"threads", "shm", "tcp"}) {
     INFO(transport);
-    CHECK(testing::run_ranks(transport, 4, 60, [](const Ranks& ranks) -> std::string {
+    // Whoever is through with its call may not revoke before all are: that would end theirs.
+    const testing::Shared<std::atomic<int>> through;
+    CHECK(testing::run_ranks(transport, 4, 60, [&](const Ranks& ranks) -> std::string {
             ncclComm_t comm = nullptr, child = nullptr;
             if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
             if (std::string wrong = testing::expect_members(comm, ranks.rank, {0, 1, 2, 3}); !wrong.empty()) return wrong;
+            for (++*through; *through < 4;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             if (std::string wrong = testing::must(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "revoke"); !wrong.empty())
               return wrong;
             if (std::string wrong = testing::must(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "revoke again"); !wrong.empty())
