@@ -71,7 +71,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   // Issue and run of a call that nobody runs beside compute, by the shortest way there is: most need no look at anything but
   // data.
   Status perform(engine::Call& call);
-  // Of the call that was performed last, as that left it.
+  // Of a call that was performed before, as that left it: shorter still if no other has been since.
   Status perform_again(engine::Call& call);
   // Waits for the calls issued before, then starts this one. `beside_compute`: another thread of this rank needs its processor,
   // so waiting must not spin. A failure is also set in the result, finished.

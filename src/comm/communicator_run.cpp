@@ -110,9 +110,10 @@ Status Communicator::perform(engine::Call& call) {
   return drive(std::move(driven));
 }
 
-// Nothing was run since (performed_ says so), so it is this call's turn. No memory is asked for.
+// If this call was the last to be performed, and nothing was issued since, it is its turn. No memory is asked for.
 Status Communicator::perform_again(engine::Call& call) {
-  if (performed_ != issued_.load(std::memory_order_relaxed) || performed_ == 0 || !is_well()) return perform(call);
+  const bool was_last = performed_ == call.ticket && performed_ == issued_.load(std::memory_order_relaxed);
+  if (!was_last || performed_ == 0 || !is_well()) return perform(call);
   number(call);
   running_ = call.sequence;
   execution_->start_again(call.ticket, call.sequence);

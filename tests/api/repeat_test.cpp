@@ -98,6 +98,13 @@ std::string everything_between(const Ranks& ranks, ncclComm_t comm, std::size_t 
   wrong += must(ncclRedOpCreatePreMulSum(&twice, &factor, ncclFloat, ncclScalarHostImmediate, comm), "a factor");
   loop.use(twice, factor);
   wrong += again(loop, "a factor");
+  // What a call of a user's own reduction means is not kept: the one that is must not be taken for it.
+  for (int i = 0; i < 3; ++i) {
+    loop.use(ncclSum, 1);
+    wrong += loop.step("the sum in turn");
+    loop.use(twice, factor);
+    wrong += loop.step("the factor in turn");
+  }
   wrong += must(ncclRedOpDestroy(twice, comm), "its end");
   loop.use(ncclSum, 1);
   wrong += again(loop, "the sum again");
