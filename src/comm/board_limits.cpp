@@ -29,18 +29,14 @@ std::optional<Bytes> board_limit(const plan::Plan& plan, const Situation& situat
   return Bytes{limit(plan.collective, plan.boards, static_cast<std::size_t>(situation.world.value), situation.crowded)};
 }
 
-std::optional<Bytes> pull_limit(plan::Collective collective, const Situation& situation, const Settings& settings) {
+std::optional<Pulling> pull_limit(plan::Collective collective, const Situation& situation, const Settings& settings) {
   using plan::Collective;
-  if (!situation.mappable || situation.world.value == 1 || settings.pull_bytes == 0 || collective > Collective::scatter ||
-      plan::is_reduction(collective))
+  if (!situation.mappable || situation.world.value == 1 || settings.pull_bytes == 0 || collective > Collective::scatter)
     return std::nullopt;
-  if (settings.pull_bytes > 0) return Bytes{static_cast<std::size_t>(settings.pull_bytes)};
-  switch (collective) {
-    case Collective::broadcast: return Bytes{(situation.crowded ? 16 << 10 : 1 << 10) * kKiB};
-    case Collective::scatter: return Bytes{(situation.crowded ? 1 << 10 : 128) * kKiB};
-    case Collective::gather: return Bytes{(4 << 10) * kKiB};
-    default: return Bytes{(1 << 10) * kKiB};
-  }
+  if (settings.pull_bytes > 0) return Pulling{Bytes{static_cast<std::size_t>(settings.pull_bytes)}};
+  // Two summands give the same sum in any order: only then may it be left to the moment how they are added.
+  if (plan::is_reduction(collective) && situation.world.value > 2) return std::nullopt;
+  return Pulling{Bytes{128 * kKiB}, false};
 }
 
 Bytes shown_bytes(const plan::Plan& plan, Bytes length) {

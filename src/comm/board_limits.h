@@ -16,9 +16,13 @@ namespace shoal::comm {
 // Bytes that a rank shows at most; up to there the shortest that can, wins. Nothing for a plan that does not run over boards.
 std::optional<Bytes> board_limit(const plan::Plan& plan, const Situation& situation);
 
-// Bytes of a block from which ranks that read each other's memory (engine/pulled.h) are the quickest way; nothing: they never
-// are.
-std::optional<Bytes> pull_limit(plan::Collective collective, const Situation& situation, const Settings& settings);
+// Whether ranks read each other's memory (engine/pulled.h).
+struct Pulling {
+  Bytes from;          // of a block
+  bool always = true;  // from there on; else only while it is the quicker way
+};
+// Nothing: never.
+std::optional<Pulling> pull_limit(plan::Collective collective, const Situation& situation, const Settings& settings);
 
 // Bytes that a rank shows in a call of so many bytes of the vector, or of each block.
 Bytes shown_bytes(const plan::Plan& plan, Bytes length);

@@ -206,6 +206,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
     engine::Tuning tuning;
     bool tries_mapped = false;  // first, whether all buffers are of memory that all can map
     bool tries_pulled = false;  // then, whether all can read all others' memory
+    bool always_pulls = false;  // whatever is the quickest way
     std::int16_t place = 0;     // in the table of algorithms
     bool is_for(const engine::Call& call, int length) const {
       return collective == call.collective && length_class == length && root == call.root && numerics == call.numerics &&

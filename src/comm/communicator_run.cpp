@@ -138,6 +138,7 @@ bool Communicator::finish_at_once(const engine::Call& call, bool timed) {
     if (look == 0) return false;
     execution_->advance();
   }
+  if (prepared_.tries_pulled) execution_->ended();
   recorder_.end(call.ticket, true, timed);
   finished_.store(running_, std::memory_order_relaxed);
   pass_turn();
@@ -230,9 +231,9 @@ Status Communicator::prepare(const engine::Call& call) {
   const bool tries_mapped = situation_.mappable && world_.value > 1 && !settings_.mapped_disable &&
                             !settings_.algorithms.restricts(call.collective) &&
                             size_of({std::bit_floor(call.count.value)}, call.type) >= kMappedFrom;
-  const std::optional<Bytes> pulled_from = pull_limit(call.collective, situation_, settings_);
-  const bool tries_pulled = pulled_from && !settings_.algorithms.restricts(call.collective) &&
-                            size_of({std::bit_floor(call.count.value)}, call.type) >= *pulled_from;
+  const std::optional<Pulling> pulling = pull_limit(call.collective, situation_, settings_);
+  const bool tries_pulled = pulling && !settings_.algorithms.restricts(call.collective) &&
+                            size_of({std::bit_floor(call.count.value)}, call.type) >= pulling->from;
   if (planned.plan.boards != plan::Boards::unused || tries_mapped || tries_pulled) {
     if (Status opened = board_->open(); !opened.is_ok()) return opened;
     const Bytes longest{(std::size_t{1} << tuner_->length_class(call)) - 1};  // that is prepared for here
@@ -248,6 +249,7 @@ Status Communicator::prepare(const engine::Call& call) {
                .tuning = choice->tuning,
                .tries_mapped = tries_mapped,
                .tries_pulled = tries_pulled,
+               .always_pulls = tries_pulled && pulling->always,
                .place = static_cast<std::int16_t>(choice->algorithm - algorithms::all().data())};
   return {};
 }
@@ -264,7 +266,7 @@ Status Communicator::start(const engine::Call& call) {
 
 // Of memory that cannot be mapped.
 void Communicator::start_private(const engine::Call& call) {
-  if (prepared_.tries_pulled && execution_->may_be_pulled(call))
+  if (prepared_.tries_pulled && execution_->takes_to_pulling(call, prepared_.always_pulls))
     execution_->start_pulled(call, board_->memory(), [this](const engine::Call& like) { start_prepared(like); });
   else
     start_prepared(call);
@@ -285,6 +287,7 @@ Status Communicator::conclude(engine::Driven& driven) {
   if (driven.watch != nullptr) {    // it had its turn: after abort others may not, and touch nothing of this
     composed_.composition.reset();  // of a call that ended for want of memory
     moving_ = false;
+    if (result.is_ok() && prepared_.tries_pulled) execution_->ended();
     recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
     if (trace_ != nullptr)
       if (const std::optional<Operation> ended = recorder_.find(ticket)) trace_->add(told(*ended, TickScale::now()));

@@ -99,6 +99,39 @@ class BoardCall {
     else if (elements > 0)
       device::copy({to}, {from, elements * width_});
   }
+  // Sums of n elements of all ranks, added in their order: input(rank) is where a rank's are; null where they cannot be had,
+  // which ends it. `partial` has room for them; what is given for rank 0 may be there.
+  template <typename Input>
+  bool add_in_order(device::Target sums, std::byte* partial, std::size_t n, Input&& input) const {
+    const std::byte* sum = input(0);
+    if (sum == nullptr) return false;
+    if (scales_) {
+      kernels_->load_input({partial}, sum, n, call_.scale);
+      sum = partial;
+    }
+    for (std::int32_t rank = 1; rank < world_; ++rank) {
+      const bool last = rank == world_ - 1;
+      const device::Target target = last ? sums : device::Target{partial};
+      const std::byte* const summand = input(rank);
+      if (summand == nullptr) return false;
+      if (scales_)
+        (last ? kernels_->combine_input_final : kernels_->combine_input)(target, summand, sum, n, call_.scale);
+      else
+        (last ? kernels_->combine_final : kernels_->combine)(target, sum, summand, n, call_.scale);
+      sum = partial;
+    }
+    return true;
+  }
+  // Elements of a vector.
+  struct Range {
+    std::size_t first = 0, count = 0;
+  };
+  // The vector's part that a rank adds: whole cache lines.
+  Range chunk_of(std::int32_t rank) const {
+    const std::size_t n = call_.count.value, line = 64 / width_, lines = line * static_cast<std::size_t>(world_);
+    const std::size_t chunk = (n + lines - 1) / lines * line, first = std::min(n, static_cast<std::size_t>(rank) * chunk);
+    return {first, std::min(chunk, n - first)};
+  }
   static std::string progress_of(std::uint64_t piece, std::uint64_t pieces) {
     return pieces > 1 ? fmt::format(", piece {} of {}", std::min(piece + 1, pieces), pieces) : "";
   }

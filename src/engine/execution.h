@@ -51,8 +51,8 @@ class Execution {
   bool may_be_mapped(const Call& call) const { return mapped_.may_run(call); }
   void start_mapped(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);
 
-  // By ranks that read each other's memory, if they may; else as `otherwise` says.
-  bool may_be_pulled(const Call& call) const { return pulled_.may_run(call); }
+  // By ranks that read each other's memory, if they may, and it is the quickest way, or `always`; else as `otherwise` says.
+  bool takes_to_pulling(const Call& call, bool always) { return pulled_.takes(call, always); }
   void start_pulled(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);
 
   // Runs what can run now; true if anything moved.
@@ -61,6 +61,8 @@ class Execution {
   bool done() const {
     return running_ == 0 && (on_boards_ == nullptr || on_boards_->done()) && transfers_.done() && links_.flushed();
   }
+  // What ran has ended well: for those who measure.
+  void ended() { pulled_.ended_elsewhere(); }
   // The first message that does not fit, if any. (Links that cannot be made are a wait that does not end: see drive.cpp.)
   const Status& failure() const;
 

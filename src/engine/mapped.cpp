@@ -145,9 +145,8 @@ void Mapped::work() {
   switch (call_.collective) {
     case Collective::all_reduce:
     case Collective::reduce: {
-      const std::size_t line = 64 / width_, chunk = (n + line * world - 1) / (line * world) * line;
-      const std::size_t first = std::min(n, own * chunk);
-      return add(first, std::min(n, first + chunk) - first, 0);
+      const Range chunk = chunk_of(rank_);
+      return add(chunk.first, chunk.count, 0);
     }
     case Collective::reduce_scatter: return add(0, n, own * block);
     case Collective::all_gather:
@@ -180,21 +179,7 @@ void Mapped::add(std::size_t first, std::size_t elements, std::size_t block) {
     const auto input = [&](std::int32_t rank) { return buffers_[static_cast<std::size_t>(rank)].input + block + at; };
     // A finished sum is written twice at once, and copied on from the second place; past the caches only once.
     std::byte* const second = !everywhere ? nullptr : stream_stores_ ? partial_sum_.data() : output_of_next(1) + at;
-    const std::byte* sum = input(0);
-    if (scales_) {
-      kernels_->load_input({partial_sum_.data()}, sum, n, call_.scale);
-      sum = partial_sum_.data();
-    }
-    for (std::int32_t rank = 1; rank < world_; ++rank) {
-      const bool last = rank == world_ - 1;
-      const device::Target target =
-          last ? device::Target{main_output + at, second, stream_stores_} : device::Target{partial_sum_.data()};
-      if (scales_)
-        (last ? kernels_->combine_input_final : kernels_->combine_input)(target, input(rank), sum, n, call_.scale);
-      else
-        (last ? kernels_->combine_final : kernels_->combine)(target, sum, input(rank), n, call_.scale);
-      sum = partial_sum_.data();
-    }
+    add_in_order({main_output + at, second, stream_stores_}, partial_sum_.data(), n, input);
     for (std::int32_t away = stream_stores_ ? 1 : 2; everywhere && away < world_; ++away)
       device::copy({output_of_next(away) + at, nullptr, stream_stores_}, {second, n * width_});
   }

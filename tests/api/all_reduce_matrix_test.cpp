@@ -116,3 +116,11 @@ TEST_CASE("all-reduce is exact for every type, reduction and world over threads"
 TEST_CASE("all-reduce is exact for every type, reduction and world over shm", "[shm]") { matrix("shm"); }
 TEST_CASE("all-reduce is exact for every type, reduction and world over tcp", "[tcp]") { matrix("tcp"); }
 TEST_CASE("all-reduce is exact for every type, reduction and world over UCX", "[ucx]") { matrix("ucx"); }
+TEST_CASE("all-reduce is exact for every type, reduction and world by ranks that read each other's memory", "[pulled]") {
+  testing::Variables variables = testing::transport_variables("shm");
+  variables.emplace_back("SHOAL_PULL_BYTES", "1");
+  for (int world = 2; world <= 5; ++world) {
+    CAPTURE(world);
+    CHECK(testing::as_processes(world, variables, 300, all_cases) == "");
+  }
+}

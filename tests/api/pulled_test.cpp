@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives whose ranks read each other's memory: all that move data, in place and not, at odd offsets, beside those that add;
+// Collectives whose ranks read each other's memory: all of them, in place and not, at odd offsets;
 // where the system forbids it to one rank; and where a rank gives a buffer that is none.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -10,6 +10,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "api/checked_calls.h"
 
@@ -53,6 +55,22 @@ TEST_CASE("Pulled: every collective, in place and not, from any root, from any l
 TEST_CASE("Pulled: blocks of many pieces") {
   CHECK(run("shm", 3, {{"SHOAL_PULL_BYTES", "1"}},
             [](const Ranks& ranks, ncclComm_t comm) { return all_kinds(ranks, comm, {1'200'001}); }) == "");
+}
+
+TEST_CASE("Pulled: left to the library, call by call, with one rank late now and then") {
+  for (const char* transport : {"threads", "shm"})
+    for (const int world : {2, 3}) {
+      CAPTURE(transport, world);
+      CHECK(run(transport, world, {}, [](const Ranks& ranks, ncclComm_t comm) -> std::string {
+              std::string wrong;
+              for (int round = 0; round < 60 && wrong.empty(); ++round) {
+                if (round % 7 == ranks.rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                const auto kind = static_cast<Kind>(round % 3 == 0 ? 0 : round % kKinds);
+                wrong = call(kind, 40'011, round % ranks.world, round % 5 == 0, false, ranks, comm);
+              }
+              return wrong;
+            }) == "");
+    }
 }
 
 TEST_CASE("Pulled: where the system forbids it to one rank, all take another way") {

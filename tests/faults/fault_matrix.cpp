@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fault_matrix [--quick]: every fault in every phase over every transport, as one table. A cell says how many milliseconds after
-// the fault the last of the other ranks had an error that names the culprit; anything else fails the program.
+// fault_matrix [--quick] [FAULT]: every fault in every phase over every transport, and in each way that ranks of a host have to
+// reach each other's memory, as one table. A cell says how many milliseconds after the fault the last of the other ranks had an
+// error that names the culprit; anything else fails the program.
 #include <nccl.h>
 #include <sched.h>
 #include <shoal/shoal.h>
@@ -59,6 +60,21 @@ constexpr const char* kPhases[] = {"init",           "all_reduce",   "reduce",  
                                    "all_gather_v",   "all_to_all_v", "send_recv"};
 constexpr const char* kQuickPhases[] = {"init", "all_reduce", "broadcast", "all_to_all_v", "send_recv"};
 
+// A column of the table.
+struct Way {
+  const char* name;
+  const char* transport;
+  testing::Variables variables{};
+  bool shared_memory = false;  // arrays are of ncclMemAlloc
+};
+const Way kWays[] = {{"threads", "threads"},
+                     {"shm", "shm", {{"SHOAL_PULL_BYTES", "0"}}},
+                     {"pulled", "shm", {{"SHOAL_PULL_BYTES", "1"}}},
+                     {"mapped", "shm", {}, true},
+                     {"tcp", "tcp"},
+                     {"ucx", "ucx"}};
+constexpr std::size_t kColumns = std::size(kWays);
+
 // What the ranks of a cell tell the program; in memory that all processes share.
 struct Cell {
   std::atomic<std::int64_t> fault_ns;
@@ -74,22 +90,38 @@ struct Cell {
 
 std::int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
-struct Memory {
-  std::vector<float> in = std::vector<float>(kWorld * kCount, 1), out = std::vector<float>(kWorld * kCount, 0);
+class Memory {
+ public:
+  explicit Memory(bool shared) {
+    void* memory = nullptr;
+    if (shared && ncclMemAlloc(&memory, 2 * kElements * sizeof(float)) == ncclSuccess) {
+      in = static_cast<float*>(memory);
+      out = in + kElements;
+    }
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+ private:
+  static constexpr std::size_t kElements = kWorld * kCount;
+  std::vector<float> own_ = std::vector<float>(2 * kElements, 1);
+
+ public:
+  float *in = own_.data(), *out = in + kElements;
   std::vector<std::size_t> counts = std::vector<std::size_t>(kWorld, kCount);
 };
 
 ncclResult_t send_recv(Memory& m, ncclComm_t comm, int rank) {
   ncclGroupStart();
-  const ncclResult_t sent = ncclSend(m.in.data(), kCount, ncclFloat, (rank + 1) % kWorld, comm, nullptr);
-  const ncclResult_t received = ncclRecv(m.out.data(), kCount, ncclFloat, (rank + kWorld - 1) % kWorld, comm, nullptr);
+  const ncclResult_t sent = ncclSend(m.in, kCount, ncclFloat, (rank + 1) % kWorld, comm, nullptr);
+  const ncclResult_t received = ncclRecv(m.out, kCount, ncclFloat, (rank + kWorld - 1) % kWorld, comm, nullptr);
   const ncclResult_t ended = ncclGroupEnd();
   return sent != ncclSuccess ? sent : received != ncclSuccess ? received : ended;
 }
 
 ncclResult_t call(const std::string& phase, ncclComm_t comm, int rank, Memory& m) {
-  float* in = m.in.data();
-  float* out = m.out.data();
+  float* const in = m.in;
+  float* const out = m.out;
   if (phase == "reduce") return ncclReduce(in, out, kCount, ncclFloat, ncclMax, 1, comm, nullptr);
   if (phase == "broadcast") return ncclBroadcast(in, out, kCount, ncclFloat, 1, comm, nullptr);
   if (phase == "all_gather") return ncclAllGather(in, out, kCount, ncclFloat, comm, nullptr);
@@ -147,7 +179,7 @@ void misbehave(Fault fault, const std::string& phase, ncclComm_t comm, Cell& cel
       return;
     case Fault::other_call:
       mark(cell);
-      (void)ncclAllReduce(m.in.data(), m.out.data(), 3, ncclInt8, ncclProd, comm, nullptr);
+      (void)ncclAllReduce(m.in, m.out, 3, ncclInt8, ncclProd, comm, nullptr);
       sleep_until_survivors_are_done(cell);
       break;
   }
@@ -173,12 +205,12 @@ ncclResult_t start(const FaultRow& row, const std::string& phase, const Ranks& r
   return ncclCommInitRank(&comm, ranks.world, ranks.id, ranks.rank);
 }
 
-std::string body(const FaultRow& row, const std::string& phase, const Ranks& ranks, Cell& cell,
+std::string body(const FaultRow& row, const std::string& phase, const Ranks& ranks, Cell& cell, bool shared_memory,
                  const std::function<void()>& cut = nullptr) {
   const bool culprit = ranks.rank == row.culprit;
   if (culprit) cell.culprit_pid.store(getpid());
   ncclComm_t comm = nullptr;
-  Memory memory;
+  Memory memory(shared_memory);
   ncclResult_t result = start(row, phase, ranks, cell, comm);
   if (culprit && result != ncclSuccess) return "";
   for (int warm = 0; phase != "init" && warm < 5 && result == ncclSuccess; ++warm) result = call(phase, comm, ranks.rank, memory);
@@ -240,7 +272,7 @@ std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& ce
         } else if (!hear(made[0])) {
           _exit(3);
         }
-        body(row, phase, {kWorld, rank, *id}, cell, [] { (void)shell("ip link set shl1 down"); });
+        body(row, phase, {kWorld, rank, *id}, cell, false, [] { (void)shell("ip link set shl1 down"); });
         _exit(0);
       }
       children.push_back(pid);
@@ -255,8 +287,11 @@ std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& ce
 
 // ---- the table
 
-bool applies(const FaultRow& row, const std::string& phase, const std::string& transport) {
-  const bool threads = transport == "threads";
+bool applies(const FaultRow& row, const std::string& phase, const Way& way) {
+  const std::string transport = way.transport;
+  const bool threads = transport == "threads", names_its_way = transport != way.name;
+  const bool has_ways = phase != "init" && phase != "barrier" && phase != "send_recv" && !phase.ends_with("_v");
+  if (names_its_way && !has_ways) return false;
   switch (row.fault) {
     case Fault::never_arrives: return phase == "init";
     case Fault::killed:
@@ -292,23 +327,30 @@ std::string verdict_of(const FaultRow& row, const std::string& phase, const Cell
   return std::to_string(ms) + " ms" + (in_time ? "" : " LATE");
 }
 
-std::string run_cell(const FaultRow& row, const std::string& phase, const std::string& transport, bool judges_time, bool& good) {
+testing::Variables variables_of(const Way& way) {
+  testing::Variables all = testing::transport_variables(way.transport);
+  all.insert(all.end(), way.variables.begin(), way.variables.end());
+  return all;
+}
+
+std::string run_cell(const FaultRow& row, const std::string& phase, const Way& way, bool judges_time, bool& good) {
   const testing::Shared<Cell> shared;
   Cell& cell = *shared;
   std::string trouble;
   if (row.fault == Fault::cut_off)
     trouble = cut_off_cell(row, phase, cell);
-  else if (transport == "threads")
-    trouble = testing::run_ranks("threads", kWorld, 40, [&](const Ranks& ranks) { return body(row, phase, ranks, cell); });
+  else if (std::string(way.transport) == "threads")
+    trouble = testing::run_ranks("threads", kWorld, 40, [&](const Ranks& ranks) { return body(row, phase, ranks, cell, false); });
   else
-    trouble = testing::as_processes(kWorld, testing::transport_variables(transport), 40,
-                                    [&](const Ranks& ranks) { return body(row, phase, ranks, cell); }, {row.culprit});
+    trouble = testing::as_processes(kWorld, variables_of(way), 40,
+                                    [&](const Ranks& ranks) { return body(row, phase, ranks, cell, way.shared_memory); },
+                                    {row.culprit});
   std::string text;
   if (trouble.find("SKIP") != std::string::npos) {
     text = "skipped";
     good = true;
   } else if (!trouble.empty()) {
-    std::fprintf(stderr, "%s, %s, %s: %s\n", row.name, phase.c_str(), transport.c_str(), trouble.c_str());
+    std::fprintf(stderr, "%s, %s, %s: %s\n", row.name, phase.c_str(), way.name, trouble.c_str());
     text = "TROUBLE";
   } else {
     text = verdict_of(row, phase, cell, judges_time, good);
@@ -326,27 +368,29 @@ int main(int argc, char** argv) {
   if (quick) phases.assign(std::begin(kQuickPhases), std::end(kQuickPhases));
   std::printf("%d ranks, deadline %d ms; milliseconds from the fault until the last rank had an error that names the culprit\n\n",
               kWorld, kDeadline_ms);
-  std::printf("%-27s %-15s %12s %12s %12s %12s\n", "fault", "phase", "threads", "shm", "tcp", "ucx");
+  std::printf("%-27s %-15s", "fault", "phase");
+  for (const Way& way : kWays) std::printf(" %12s", way.name);
+  std::printf("\n");
   std::fflush(stdout);
   int cells = 0, bad = 0;
   for (const FaultRow& row : kFaults)
     for (const std::string& phase : phases) {
       if (!only.empty() && std::string(row.name).find(only) == std::string::npos) continue;
-      std::string texts[4];
+      std::string texts[kColumns];
       int used = 0;
-      const char* const transports[] = {"threads", "shm", "tcp", "ucx"};
-      for (int t = 0; t < 4; ++t) {
+      for (std::size_t t = 0; t < kColumns; ++t) {
         texts[t] = "-";
-        if (!applies(row, phase, transports[t])) continue;
+        if (!applies(row, phase, kWays[t])) continue;
         bool good = false;
-        texts[t] = run_cell(row, phase, transports[t], !quick, good);
+        texts[t] = run_cell(row, phase, kWays[t], !quick, good);
         ++used;
         bad += good ? 0 : 1;
       }
       cells += used;
       if (used == 0) continue;
-      std::printf("%-27s %-15s %12s %12s %12s %12s\n", row.name, phase.c_str(), texts[0].c_str(), texts[1].c_str(),
-                  texts[2].c_str(), texts[3].c_str());
+      std::printf("%-27s %-15s", row.name, phase.c_str());
+      for (const std::string& text : texts) std::printf(" %12s", text.c_str());
+      std::printf("\n");
       std::fflush(stdout);
     }
   std::printf("\n%d cells, %d not as they should be\n", cells, bad);
