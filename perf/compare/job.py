@@ -29,8 +29,10 @@ class Job:
         return 120 + 20 * self.seconds
 
 
-# Sizes that are run together: smallest, largest, factor, iterations, warm-up.
-GROUPS = ((8, 4 << 10, 8, 3000, 300), (32 << 10, 256 << 10, 8, 200, 20), (1 << 20, 256 << 20, 4, 12, 3))
+# Sizes that are run together: smallest, largest, factor, iterations, warm-up. Few at a time: a machine that changes its speed
+# within seconds shall find all libraries at the same size.
+GROUPS = ((8, 4 << 10, 8, 3000, 300), (32 << 10, 256 << 10, 8, 400, 40), (1 << 20, 4 << 20, 4, 100, 10), (16 << 20, 64 << 20, 4, 12, 3),
+          (256 << 20, 256 << 20, 2, 4, 3))
 QUICK = ((8, 4 << 10, 512, 300, 30), (256 << 10, 256 << 10, 2, 40, 5), (1 << 20, 16 << 20, 16, 5, 2))
 
 

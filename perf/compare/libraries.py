@@ -184,7 +184,7 @@ class Limit(Library):
         return [""] if job.ranks == 2 and job.collective == "all_reduce" and not job.tcp and not job.crowded else []
 
     def command(self, job, way, folder, hosts=None):
-        words = [self.program, "mapped" if job.mapped else "private", job.low, job.high, job.factor, job.seconds / 2]
+        words = [self.program, "mapped" if job.mapped else "private", job.low, job.high, job.factor, job.seconds / 5]
         return words + (["fresh"] if job.fresh else []), clean()
 
     def rows(self, way, output, folder):

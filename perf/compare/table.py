@@ -19,12 +19,23 @@ def time_text(us):
     return f"{us:.2f}" if us < 100 else f"{us:,.0f}"
 
 
-def bests(rows):
-    """{library: {bytes: us}}: the median over the rounds, of a library's ways the best."""
-    found = {}
+def slow_rounds(rows):
+    """{bytes: {round}}: those in which the limit took more than twice its least, a machine in another state than in most."""
+    limits = {}
     for row in rows:
-        of = found.setdefault(row["library"], {})
-        us = statistics.median(row["us"])
+        if row["library"] == LIMIT:
+            of = limits.setdefault(row["bytes"], {})
+            for number, us in enumerate(row["us"]):
+                of[number] = min(us, of.get(number, us))
+    return {size: {number for number, us in of.items() if us > 2 * min(of.values())} for size, of in limits.items()}
+
+
+def bests(rows):
+    """{library: {bytes: us}}: the median over the rounds that were not slow, of a library's ways the best."""
+    found, slow = {}, slow_rounds(rows)
+    for row in rows:
+        of, left_out = found.setdefault(row["library"], {}), slow.get(row["bytes"], ())
+        us = statistics.median([each for number, each in enumerate(row["us"]) if number not in left_out] or row["us"])
         of[row["bytes"]] = min(us, of.get(row["bytes"], us))
     return found
 
@@ -57,14 +68,16 @@ def times(rows, target, first="size", label=size_text):
     names = sorted(best, key=lambda name: (name != OURS, name == LIMIT))  # stable: ours, the peers as they were run, the limit
     sizes = sorted({size for of in best.values() for size in of})
     ratios = {size: ratio(best, size) for size in sizes}
+    slow = slow_rounds(rows)
+    last = (lambda size: [str(len(slow.get(size, ())))]) if any(slow.values()) else lambda size: []
     body = []
     for size in sizes:
         cells = [time_text(best[name][size]) if size in best[name] else "" for name in names]
-        body.append([label(size), *cells, ratio_text(ratios[size], target)])
+        body.append([label(size), *cells, ratio_text(ratios[size], target), *last(size)])
     mean = geometric_mean([value for value in ratios.values() if value])
     if mean is not None:
-        body.append(["geometric mean", *[""] * len(names), ratio_text(mean, target)])
-    return markdown([first, *names, "best peer / Shoal"], body)
+        body.append(["geometric mean", *[""] * len(names), ratio_text(mean, target), *([""] if last(0) else [])])
+    return markdown([first, *names, "best peer / Shoal", *(["slow rounds left out"] if last(0) else [])], body)
 
 
 def replace(text, mark, body):

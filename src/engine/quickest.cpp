@@ -39,12 +39,12 @@ void Quickest::hear(const Figures& figures) {
 Quickest::Way Quickest::choose() {
   learn();
   const Way way = next(), other = way == Way::planned ? Way::pulled : Way::planned;
-  tried_[at(way)] = std::min(tried_[at(way)] + 1, kTries);
+  tried_[at(way)] = std::min(tried_[at(way)] + 1, kTries[at(way)]);
   idle_[at(way)] = 0;
   ++idle_[at(other)];
   last_ = way;
   if (way == Way::planned) {
-    const bool settled = tried_[0] == kTries && tried_[1] == kTries && best() == Way::planned;
+    const bool settled = tried_ == kTries && best() == Way::planned;
     const std::uint32_t planned = figures_[at(Way::planned)];
     to_hold_ = settled ? kHeld : planned > 0 && planned < kShort ? kTrialHeld : 0;
   }
@@ -66,7 +66,7 @@ void Quickest::learn() {
 
 Quickest::Way Quickest::next() {
   for (const Way way : {Way::planned, Way::pulled})
-    if (tried_[at(way)] < kTries) return way;
+    if (tried_[at(way)] < kTries[at(way)]) return way;
   const Way other = best() == Way::planned ? Way::pulled : Way::planned;
   // What a trial costs beyond the quicker way: so that trials take the same share of time, whatever that is.
   const std::uint64_t calls = other == Way::planned ? 1 + kTrialHeld : 1;

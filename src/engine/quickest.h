@@ -30,11 +30,11 @@ class Quickest {
   void took(Way way, std::uint64_t ns);
 
  private:
-  static constexpr std::uint32_t kTries = 2;          // a way's first call makes its memory and links
-  static constexpr std::uint32_t kHeld = 15;          // planned calls in a row before which nobody tells
-  static constexpr std::uint32_t kTrialHeld = 3;      // of a trial, if they are short
-  static constexpr std::uint32_t kShort = 1'000'000;  // nanoseconds
-  static constexpr std::uint32_t kPatience = 32;      // calls before a way as quick is tried again; a slower one so much later
+  static constexpr std::array<std::uint32_t, 2> kTries = {2, 1};  // the first call as planned makes its memory and links
+  static constexpr std::uint32_t kHeld = 15;                      // planned calls in a row before which nobody tells
+  static constexpr std::uint32_t kTrialHeld = 3;                  // of a trial, if they are short
+  static constexpr std::uint32_t kShort = 1'000'000;              // nanoseconds
+  static constexpr std::uint32_t kPatience = 32;  // calls before a way as quick is tried again; a slower one so much later
 
   static std::size_t at(Way way) { return static_cast<std::size_t>(way); }
   void learn();

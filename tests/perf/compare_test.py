@@ -70,6 +70,17 @@ class Tables(unittest.TestCase):
         self.assertIsNone(table.ratio({"Shoal": {8: 1}, "limit": {8: 1}}, 8))
         self.assertIsNone(table.ratio({"A": {8: 1}}, 8))
 
+    def test_rounds_in_which_the_limit_was_slow_are_left_out(self):
+        rows = [row("limit", 8, 10, 50, 11, way="publish"), row("limit", 8, 12, 21, 13, way="pull"), row("Shoal", 8, 20, 90, 22),
+                row("Gloo", 8, 40, 41, 400), row("Shoal", 64, 5, 6, 7)]
+        self.assertEqual(table.slow_rounds(rows), {8: {1}})
+        best = table.bests(rows)
+        self.assertEqual((best["Shoal"][8], best["Gloo"][8], best["Shoal"][64]), (21, 220, 6))
+        text = table.times(rows, 1)
+        self.assertIn("| best peer / Shoal | slow rounds left out |", text)
+        self.assertRegex(text, r"\| 8 B \|.*\| 10.48 \| 1 \|")
+        self.assertRegex(text, r"\| 64 B \|.*\| 0 \|")
+
     def test_a_missed_target_is_bold_and_holes_stay_empty(self):
         self.assertEqual(table.times(self.ROWS, 1.0).splitlines(), [
             "| size | Shoal | A | B | limit | best peer / Shoal |",
