@@ -79,8 +79,8 @@ class Pulled final : public RoundCall {
   Range added_here() const;
   Quickest& quickest_of(const Call& call);
 
-  // Bytes that are read at a time, some 100 us: aborts and deadlines are looked at in between.
-  static constexpr std::size_t kAtOnce = 2 << 20;
+  // Bytes that are read at a time, some ms: aborts and deadlines are looked at in between.
+  static constexpr std::size_t kAtOnce = 16 << 20;
   static constexpr std::size_t kAdded = 128 << 10;  // bytes that are read and then added: second-level caches hold two of these
 
   ForeignReader reader_;
