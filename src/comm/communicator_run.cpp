@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kTimedBytes = 4096;  // calls of more are long enough for a look at the clock
 // Over boards: as long as processors copy and add while caches hold it; where ranks take turns on one, as few turns as can be.
 constexpr Bytes kPiece{64 << 10}, kCrowdedPiece{engine::Boards::kSlotBytes};
-// From here on asking whether all buffers can be mapped costs little beside the call.
-constexpr Bytes kMappedFrom{64 << 10};
+// From here on reading others' buffers where they lie is worth two exchanges.
+constexpr Bytes kMappedFrom{4 << 10}, kCrowdedMappedFrom{16 << 10};
 
 }  // namespace
 
@@ -96,8 +96,7 @@ Status Communicator::perform(engine::Call& call) {
   try {
     started = start(call);
     if (started.is_ok() && finish_at_once(call, timed)) {
-      // Whether buffers can be mapped is asked anew each time, by all ranks alike.
-      if (execution_->can_start_again() && !prepared_.tries_mapped && !prepared_.tries_pulled) performed_ = call.ticket;
+      if (execution_->can_start_again() && !prepared_.tries_pulled) performed_ = call.ticket;
       return {};
     }
   } catch (const std::bad_alloc&) {
@@ -114,6 +113,8 @@ Status Communicator::perform(engine::Call& call) {
 Status Communicator::perform_again(engine::Call& call) {
   const bool was_last = performed_ == call.ticket && performed_ == issued_.load(std::memory_order_relaxed);
   if (!was_last || performed_ == 0 || !is_well()) return perform(call);
+  // Whether buffers can be mapped is asked anew now and then, by all ranks alike.
+  if (prepared_.tries_mapped && execution_->takes_to_mapping(call)) return perform(call);
   number(call);
   running_ = call.sequence;
   execution_->start_again(call.ticket, call.sequence);
@@ -228,9 +229,9 @@ Status Communicator::prepare(const engine::Call& call) {
   Result<Choice> choice = tuner_->choose(call);
   if (!choice.is_ok()) return choice.status();
   const Planned& planned = plan_for(*choice->algorithm, call.root);
-  const bool tries_mapped = situation_.mappable && world_.value > 1 && !settings_.mapped_disable &&
-                            !settings_.algorithms.restricts(call.collective) &&
-                            size_of({std::bit_floor(call.count.value)}, call.type) >= kMappedFrom;
+  const bool tries_mapped =
+      situation_.mappable && world_.value > 1 && !settings_.mapped_disable && !settings_.algorithms.restricts(call.collective) &&
+      size_of({std::bit_floor(call.count.value)}, call.type) >= (situation_.crowded ? kCrowdedMappedFrom : kMappedFrom);
   const std::optional<Pulling> pulling = pull_limit(call.collective, situation_, settings_);
   const bool tries_pulled = pulling && !settings_.algorithms.restricts(call.collective) &&
                             size_of({std::bit_floor(call.count.value)}, call.type) >= pulling->from;
@@ -257,7 +258,7 @@ Status Communicator::prepare(const engine::Call& call) {
 Status Communicator::start(const engine::Call& call) {
   if (!prepared_.is_for(call, tuner_->length_class(call))) [[unlikely]]
     if (Status made = prepare(call); !made.is_ok()) return made;
-  if (prepared_.tries_mapped && execution_->may_be_mapped(call))
+  if (prepared_.tries_mapped && execution_->takes_to_mapping(call))
     execution_->start_mapped(call, board_->memory(), [this](const engine::Call& like) { start_private(like); });
   else
     start_private(call);

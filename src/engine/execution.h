@@ -48,7 +48,7 @@ class Execution {
   bool can_start_again() const { return on_boards_ == &one_shot_; }
   void start_again(std::uint64_t ticket, std::uint64_t sequence) { one_shot_.start_again(ticket, sequence, communicator_); }
   // Over memory that all ranks map, if that is what the call's buffers are; else as `otherwise`, which starts it here, says.
-  bool may_be_mapped(const Call& call) const { return mapped_.may_run(call); }
+  bool takes_to_mapping(const Call& call) { return mapped_.takes(call); }
   void start_mapped(const Call& call, std::span<std::byte> board, std::function<void(const Call&)> otherwise);
 
   // By ranks that read each other's memory, if they may, and it is the quickest way, or `always`; else as `otherwise` says.

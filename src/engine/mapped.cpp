@@ -9,9 +9,17 @@ Mapped::Mapped(World world, std::vector<pid_t> pids)
     : pids_(std::move(pids)), foreign_(world), buffers_(static_cast<std::size_t>(world.value)) {}
 
 // Factors of pre-multiplied sums are their rank's own.
-bool Mapped::may_run(const Call& call) const {
-  return !given_up_ && call.collective <= Collective::scatter && call.op != ReduceOp::premul_sum && call.codec == nullptr &&
-         call.composition == nullptr && call.numerics == Numerics::fast && call.count.value > 0;
+bool Mapped::takes(const Call& call) {
+  if (given_up_ || call.collective > Collective::scatter || call.op == ReduceOp::premul_sum || call.codec != nullptr ||
+      call.composition != nullptr || call.numerics != Numerics::fast || call.count.value == 0)
+    return false;
+  const std::size_t bytes = size_of(call.count, call.type).value;
+  held_of_call_ = nullptr;
+  if (bytes >= kShort) return true;
+  held_of_call_ = &held_[static_cast<std::size_t>(call.collective)][static_cast<std::size_t>(std::bit_width(bytes))];
+  if (*held_of_call_ == 0) return true;
+  --*held_of_call_;
+  return false;
 }
 
 void Mapped::start(const Call& call, const Setting& setting) {
@@ -38,6 +46,7 @@ bool Mapped::step() {
     case State::read_offers:
       if (!read_all_of<Offer>([this](std::int32_t rank, const Offer& offer) { take_offer(rank, offer); })) return false;
       state_ = !all_offer_ ? State::declined : any_new_ ? State::judge : State::work;
+      if (!all_offer_ && held_of_call_ != nullptr) *held_of_call_ = kHeld;
       return true;
     case State::judge: {
       if (!show(std::uint64_t{all_mapped_})) return false;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "device/host_memory.h"
@@ -22,8 +23,8 @@ class Mapped final : public RoundCall {
   // `pids`: of all ranks.
   Mapped(World world, std::vector<pid_t> pids);
 
-  // Whether the call may be tried at all: agreed.
-  bool may_run(const Call& call) const;
+  // Whether the next call, this one, begins here: agreed. Short calls whose like was declined a moment ago do not ask again.
+  bool takes(const Call& call);
 
   void start(const Call& call, const Setting& setting) override;
   bool advance() override;
@@ -55,6 +56,8 @@ class Mapped final : public RoundCall {
   std::size_t input_bytes(std::int32_t rank) const;
   std::size_t output_bytes(std::int32_t rank) const;
 
+  static constexpr std::size_t kShort = 64 << 10;  // bytes of a block from which on asking costs nothing beside the call
+  static constexpr std::uint8_t kHeld = 15;        // short calls that do not ask
   static constexpr std::size_t kAdded = 16 << 10;  // bytes of a sum that stay in the first-level cache
 
   std::vector<pid_t> pids_;
@@ -66,7 +69,10 @@ class Mapped final : public RoundCall {
   State state_ = State::done;
   std::vector<std::uint64_t> offered_;  // own blocks that this call offers
   bool all_offer_ = true, all_mapped_ = true, any_new_ = false;
-  bool given_up_ = false;  // once somebody could not map, nobody tries again: agreed
+  // Calls that do not ask, by collective and the bits of a block's length.
+  std::array<std::array<std::uint8_t, std::bit_width(kShort)>, static_cast<std::size_t>(plan::Collective::scatter) + 1> held_{};
+  std::uint8_t* held_of_call_ = nullptr;  // null: it is long
+  bool given_up_ = false;                 // once somebody could not map, nobody tries again: agreed
 };
 
 }  // namespace shoal::engine

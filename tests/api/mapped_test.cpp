@@ -46,6 +46,35 @@ TEST_CASE("Mapped: where one rank's memory cannot be mapped, all take another wa
   }
 }
 
+TEST_CASE("Mapped: short calls ask now and then, and again at once where they were heard") {
+  for (const char* transport : {"threads", "shm"}) {
+    CAPTURE(transport);
+    CHECK(run(transport, 3, {}, [](const Ranks& ranks, ncclComm_t comm) -> std::string {
+            std::string wrong;
+            for (int round = 0; round < 240 && wrong.empty(); ++round) {
+              const bool shared = round / 40 % 2 == 1, unlike = round % 11 == 0 && ranks.rank == 1;
+              const auto kind = static_cast<Kind>(round % 40 < 20 ? 0 : round % kKinds);
+              wrong = call(kind, round % 3 == 0 ? 2'500 : 7'001, round % 3, round % 2 == 0, shared != unlike, ranks, comm);
+            }
+            // The same call, again and again, of memory that nobody can map; then of memory that all can.
+            for (const bool shared : {false, true, false}) {
+              const Array in(shared, 4'000), out(shared, 4'000);
+              for (int i = 0; i < 4'000; ++i) in.data()[i] = value(ranks.rank, static_cast<std::size_t>(i));
+              for (int again = 0; again < 50 && wrong.empty(); ++again) {
+                in.data()[again] = again + ranks.rank;
+                wrong = must(ncclAllReduce(in.data(), out.data(), 4'000, ncclInt32, ncclSum, comm, nullptr), "all-reduce");
+                for (int i = 0; i < 4'000 && wrong.empty(); ++i) {
+                  const int base = value(0, static_cast<std::size_t>(i)) * 3 + 3'000, now = 3 * i + 3;
+                  if (out.data()[i] != (i <= again ? now : base))
+                    wrong = "call " + std::to_string(again) + ", element " + std::to_string(i);
+                }
+              }
+            }
+            return wrong;
+          }) == "");
+  }
+}
+
 TEST_CASE("Mapped: sums of all kinds are those of any other memory, bit for bit") {
   for (const char* transport : {"threads", "shm"}) {
     CAPTURE(transport);
