@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topo/processors.h"
 
-#include <hwloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,10 +9,12 @@
 #include <memory>
 #include <mutex>
 
+#include "topo/hwloc_library.h"
+
 namespace shoal::topo {
 namespace {
 
-using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, decltype(&hwloc_topology_destroy)>;
+using Topology = HwlocLibrary::Topology;
 
 // hwloc 2.9 ends the process by an assertion where the folder of nodes is there and has none.
 bool ends_hwloc(const SystemFiles& files) {
@@ -24,36 +25,37 @@ bool ends_hwloc(const SystemFiles& files) {
          });
 }
 
-Topology load(const SystemFiles& files) {
+Topology load(const HwlocLibrary& hwloc, const SystemFiles& files) {
   static std::mutex environment;
+  std::vector<const char*> without;
+  if (!files.is_this_machine()) without.push_back("x86");  // it asks this machine's processors
+  if (ends_hwloc(files)) without.push_back("linux");
+  if (files.is_this_machine()) return hwloc.load_whole(without);
   const std::lock_guard lock(environment);
-  if (!files.is_this_machine()) ::setenv("HWLOC_FSROOT", files.root().c_str(), 1);
-  hwloc_topology_t raw = nullptr;
-  Topology topology(nullptr, hwloc_topology_destroy);
-  if (hwloc_topology_init(&raw) == 0) {
-    topology.reset(raw);
-    // Processors that we may not use are part of the host, too; which are ours is told apart below.
-    const auto without = [raw](const char* part) {
-      hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
-    };
-    if (!files.is_this_machine()) without("x86");  // it asks this machine's processors
-    if (ends_hwloc(files)) without("linux");
-    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (hwloc_topology_load(raw) != 0) topology.reset();
-  }
-  if (!files.is_this_machine()) ::unsetenv("HWLOC_FSROOT");
+  ::setenv("HWLOC_FSROOT", files.root().c_str(), 1);
+  Topology topology = hwloc.load_whole(without);
+  ::unsetenv("HWLOC_FSROOT");
   return topology;
 }
 
-ProcessorSet set_of(hwloc_const_cpuset_t bits) {
-  std::vector<int> numbers;
-  if (bits != nullptr && hwloc_bitmap_weight(bits) >= 0)
-    for (int n = hwloc_bitmap_first(bits); n >= 0 && n <= ProcessorSet::kHighest; n = hwloc_bitmap_next(bits, n))
-      numbers.push_back(n);
-  return ProcessorSet(std::move(numbers));
-}
+// Of one topology, what objects of a type say.
+class Machine {
+ public:
+  Machine(const HwlocLibrary& hwloc, const Topology& topology) : hwloc_(hwloc), topology_(topology) {}
+
+  hwloc_obj_t root() const { return hwloc_.first(topology_, HWLOC_OBJ_MACHINE); }
+  ProcessorSet allowed() const { return set_of(hwloc_.allowed(topology_)); }
+  ProcessorSet set_of(hwloc_const_cpuset_t bits) const { return ProcessorSet(hwloc_.numbers_in(bits, ProcessorSet::kHighest)); }
+  std::vector<std::uint64_t> node_distances() const { return hwloc_.node_distances(topology_); }
+  template <typename Each>
+  void for_each(hwloc_obj_type_t type, Each each) const {
+    for (int i = 0; i < hwloc_.count(topology_, type); ++i) each(hwloc_.at(topology_, type, i));
+  }
+
+ private:
+  const HwlocLibrary& hwloc_;
+  const Topology& topology_;
+};
 
 std::string info(hwloc_obj_t object, const char* name) {
   const char* text = object == nullptr ? nullptr : hwloc_obj_get_info_by_name(object, name);
@@ -64,11 +66,6 @@ std::optional<int> number_in(const std::string& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-template <typename Each>
-void for_each(hwloc_topology_t topology, hwloc_obj_type_t type, Each each) {
-  for (hwloc_obj_t at = nullptr; (at = hwloc_get_next_obj_by_type(topology, type, at)) != nullptr;) each(at);
 }
 
 // What the scheduler lets this thread use; with as large a mask as the kernel wants.
@@ -92,22 +89,17 @@ void find_flat(Host& host) {
   host.processors = host.ours;
 }
 
-void find_nodes(hwloc_topology_t topology, Host& host) {
-  for_each(topology, HWLOC_OBJ_NUMANODE, [&](hwloc_obj_t node) {
-    host.nodes.push_back({.number = static_cast<int>(node->os_index), .processors = set_of(node->cpuset)});
+void find_nodes(const Machine& machine, Host& host) {
+  machine.for_each(HWLOC_OBJ_NUMANODE, [&](hwloc_obj_t node) {
+    host.nodes.push_back({.number = static_cast<int>(node->os_index), .processors = machine.set_of(node->cpuset)});
     const std::uint64_t bytes = node->attr == nullptr ? 0 : node->attr->numanode.local_memory;
     if (bytes > 0) host.nodes.back().memory_bytes = bytes;
   });
-  unsigned found = 1;
-  hwloc_distances_s* distances = nullptr;
-  if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &found, &distances, HWLOC_DISTANCES_KIND_FROM_OS, 0) != 0 ||
-      found == 0)
-    return;
-  if (distances->nbobjs == host.nodes.size())
-    for (std::size_t a = 0; a < host.nodes.size(); ++a)
-      for (std::size_t b = 0; b < host.nodes.size(); ++b)
-        host.nodes[a].distances.push_back(static_cast<int>(distances->values[a * host.nodes.size() + b]));
-  hwloc_distances_release(topology, distances);
+  const std::size_t nodes = host.nodes.size();
+  const std::vector<std::uint64_t> distances = machine.node_distances();
+  if (distances.size() != nodes * nodes) return;
+  for (std::size_t a = 0; a < nodes; ++a)
+    for (std::size_t b = 0; b < nodes; ++b) host.nodes[a].distances.push_back(static_cast<int>(distances[a * nodes + b]));
 }
 
 // A node that hwloc made up, because the kernel told of none.
@@ -132,16 +124,19 @@ void find_memory(const SystemFiles& files, Host& host) {
 void find_processors(const SystemFiles& files, Host& host) {
   find_memory(files, host);
   if (!files.is_this_machine() && files.names_in("/sys/devices/system/cpu").empty()) return;  // hwloc would take this machine's
-  const Topology topology = load(files);
+  const HwlocLibrary* const hwloc = HwlocLibrary::open();
+  if (hwloc == nullptr) return find_flat(host);
+  const Topology topology = load(*hwloc, files);
   if (topology == nullptr) return find_flat(host);
-  const hwloc_obj_t root = hwloc_get_root_obj(topology.get());
+  const Machine machine(*hwloc, topology);
+  const hwloc_obj_t root = machine.root();
   host.architecture = info(root, "Architecture");
   if (root->total_memory > 0) host.memory_bytes = root->total_memory;
-  host.processors = set_of(root->complete_cpuset);
-  host.ours = set_of(hwloc_topology_get_allowed_cpuset(topology.get())).within(host.processors);
+  host.processors = machine.set_of(root->complete_cpuset);
+  host.ours = machine.allowed().within(host.processors);
   if (files.is_this_machine()) host.ours = affinity().within(host.processors);
 
-  for_each(topology.get(), HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t package) {
+  machine.for_each(HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t package) {
     const auto about = [&](const char* what) {
       const std::string of_package = info(package, what);
       return of_package.empty() ? info(root, what) : of_package;
@@ -151,16 +146,16 @@ void find_processors(const SystemFiles& files, Host& host) {
                              .vendor = about("CPUVendor"),
                              .family = number_in(about("CPUFamilyNumber")),
                              .model_number = number_in(about("CPUModelNumber")),
-                             .processors = set_of(package->cpuset)});
+                             .processors = machine.set_of(package->cpuset)});
   });
-  for_each(topology.get(), HWLOC_OBJ_CORE, [&](hwloc_obj_t core) { host.cores.push_back({set_of(core->cpuset)}); });
+  machine.for_each(HWLOC_OBJ_CORE, [&](hwloc_obj_t core) { host.cores.push_back({machine.set_of(core->cpuset)}); });
   for (const auto type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE})
-    for_each(topology.get(), type, [&](hwloc_obj_t cache) {
+    machine.for_each(type, [&](hwloc_obj_t cache) {
       host.caches.push_back({.level = static_cast<int>(cache->attr->cache.depth),
                              .bytes = cache->attr->cache.size,
-                             .processors = set_of(cache->cpuset)});
+                             .processors = machine.set_of(cache->cpuset)});
     });
-  find_nodes(topology.get(), host);
+  find_nodes(machine, host);
   drop_node_without_evidence(files, host);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topo/files/xml.h"
 
-#include <expat.h>
-
 #include <memory>
+
+#include "topo/files/expat_library.h"
 
 namespace shoal::topo {
 namespace {
@@ -12,25 +12,27 @@ constexpr std::size_t kMostBytes = 16 << 20, kMostElements = 1 << 14, kMostDepth
 
 class Reader {
  public:
+  explicit Reader(const ExpatLibrary& expat) : expat_(expat), parser_(nullptr, expat.free) {}
+
   Result<Element> read(std::string_view text) {
     if (text.size() > kMostBytes) return fail(Code::invalid_argument, "{} bytes: at most {}", text.size(), kMostBytes);
-    parser_.reset(XML_ParserCreate("UTF-8"));
+    parser_.reset(expat_.create("UTF-8"));
     if (parser_ == nullptr) return fail(Code::system_error, "no memory for a parser of XML");
-    XML_SetUserData(parser_.get(), this);
-    XML_SetElementHandler(parser_.get(), on_start, on_end);
-    XML_SetCharacterDataHandler(parser_.get(), on_text);
-    XML_SetStartDoctypeDeclHandler(parser_.get(), on_document_type);
-    const bool read = XML_Parse(parser_.get(), text.data(), static_cast<int>(text.size()), 1) == XML_STATUS_OK;
+    expat_.set_user_data(parser_.get(), this);
+    expat_.set_element_handler(parser_.get(), on_start, on_end);
+    expat_.set_text_handler(parser_.get(), on_text);
+    expat_.set_document_type_handler(parser_.get(), on_document_type);
+    const bool read = expat_.parse(parser_.get(), text.data(), static_cast<int>(text.size()), 1) == XML_STATUS_OK;
     if (!failure_.is_ok()) return failure_;
-    if (!read) return fail(Code::invalid_argument, "line {}: {}", line(), XML_ErrorString(XML_GetErrorCode(parser_.get())));
+    if (!read) return fail(Code::invalid_argument, "line {}: {}", line(), expat_.error_text(expat_.error_code(parser_.get())));
     return std::move(root_);
   }
 
  private:
-  int line() const { return static_cast<int>(XML_GetCurrentLineNumber(parser_.get())); }
+  int line() const { return static_cast<int>(expat_.line(parser_.get())); }
   void refuse(std::string_view why) {
     if (failure_.is_ok()) failure_ = fail(Code::invalid_argument, "line {}: {}", line(), why);
-    XML_StopParser(parser_.get(), XML_FALSE);
+    expat_.stop(parser_.get(), XML_FALSE);
   }
 
   static void on_start(void* self, const XML_Char* name, const XML_Char** attributes) {
@@ -63,10 +65,8 @@ class Reader {
       open_.back().children.push_back(std::move(done));
   }
 
-  struct Free {
-    void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
-  };
-  std::unique_ptr<std::remove_pointer_t<XML_Parser>, Free> parser_;
+  const ExpatLibrary& expat_;
+  std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser_;
   std::vector<Element> open_;
   Element root_;
   std::size_t elements_ = 0;
@@ -110,7 +110,11 @@ const std::string* Element::attribute(std::string_view wanted) const {
   return nullptr;
 }
 
-Result<Element> parse_xml(std::string_view text) { return Reader().read(text); }
+Result<Element> parse_xml(std::string_view text) {
+  const ExpatLibrary* const expat = ExpatLibrary::open();
+  if (expat == nullptr) return fail(Code::system_error, "XML is read with libexpat.so.1 (Debian: libexpat1), which is not there");
+  return Reader(*expat).read(text);
+}
 
 std::string text_of(const Element& root) {
   std::string out;
