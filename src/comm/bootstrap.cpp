@@ -189,8 +189,10 @@ Result<UniqueId> make_unique_id(const Environment& environment) {
 
 Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World world, const link::PeerIdentity& self,
                             const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout,
-                            link::NetworkDoors* doors, const Interrupted& interrupted) {
+                            link::NetworkDoors* doors, const Interrupted& interrupted, const std::string& view) {
   if (Status fits = check_identity(self, settings); !fits.is_ok()) return fits;
+  if (view.size() > kMaxView)
+    return fail(Code::invalid_argument, "what this rank tells of its host has {} bytes, allowed are {}", view.size(), kMaxView);
   Result<std::vector<UniqueId>> distinct = distinct_ids(ids, world);
   if (!distinct.is_ok()) return distinct.status();
   // A rank or world that makes no sense is for the root service to name.
@@ -223,7 +225,9 @@ Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World worl
     *doors = opened.take();
     presented.address = doors->address();
   }
-  channel->send(record_of(roots, rank, world, presented, settings, channel->session_key()));
+  Record record = record_of(roots, rank, world, presented, settings, channel->session_key());
+  record.view = view;
+  channel->send(record);
   Result<Table> table = wait_for_table(*channel, id, timeout, deadline);
   if (!table.is_ok()) return table.status();
   if (table->peers.size() != static_cast<std::size_t>(world.value))
@@ -239,7 +243,7 @@ Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World worl
   const bool of_this_host = root_rank && root_rank->host_id == self.host_id;
   auto control = std::make_unique<RootConnection>(channel.take(), id.address(), std::move(root_rank), of_this_host);
   if (Status watched = control->start(); !watched.is_ok()) return watched;
-  return Agreement{std::move(table->peers), std::move(table->settings), std::move(control)};
+  return Agreement{std::move(table->peers), std::move(table->settings), std::move(table->views), std::move(control)};
 }
 
 void decline(std::span<const UniqueId> ids, Rank rank, World world, const link::PeerIdentity& self,

@@ -36,6 +36,7 @@ Status start_root(link::NetworkDoors doors, const link::Key& key);
 struct Agreement {
   std::vector<link::PeerIdentity> peers;  // by rank
   std::string settings;
+  std::vector<std::string> views;  // by rank: what each sees of its host
   std::unique_ptr<Control> control;
 };
 
@@ -46,10 +47,11 @@ struct Agreement {
 // naming it. `timeout` 0: no limit. Interrupted: invalid_usage, and the others are told.
 //
 // With `doors`, opens the listeners of this rank and presents them as its address, which must be empty in `self`; a rank that
-// others cannot reach is invalid_usage on all (check_reachable).
+// others cannot reach is invalid_usage on all (check_reachable). `view`: what this rank tells all others of its host (bytes).
 Result<Agreement> bootstrap(std::span<const UniqueId> ids, Rank rank, World world, const link::PeerIdentity& self,
                             const std::string& settings, const Environment& environment, std::chrono::milliseconds timeout,
-                            link::NetworkDoors* doors = nullptr, const Interrupted& interrupted = {});
+                            link::NetworkDoors* doors = nullptr, const Interrupted& interrupted = {},
+                            const std::string& view = {});
 
 // Instead of bootstrap, by a rank that cannot join: the others fail at once, naming it and `why`, rather than wait for it. Blocks
 // for some seconds at most.

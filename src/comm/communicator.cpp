@@ -8,6 +8,7 @@
 #include <new>
 
 #include "comm/descriptor_limit.h"
+#include "comm/host_view.h"
 #include "comm/messages.h"
 #include "comm/process.h"
 #include "comm/watcher.h"
@@ -84,6 +85,8 @@ Status Communicator::join(std::span<const UniqueId> ids, const Environment& envi
   key_ = ids.front().key;
   const Result<Settings> mine = prepare(environment);
   if (!mine.is_ok()) return mine.status();
+  const Result<HostView> view = look_at_host(rank());
+  if (!view.is_ok()) return view.status();
   link::NetworkDoors network;
   link::Listener local;
   if (world_.value > 1) {
@@ -95,9 +98,9 @@ Status Communicator::join(std::span<const UniqueId> ids, const Environment& envi
   }
 
   presented_ = true;
-  Result<Agreement> agreed =
-      bootstrap(ids, rank(), world_, endpoint_.self, encode(*mine), environment,
-                std::chrono::milliseconds(environment.timeout_ms), world_.value > 1 ? &network : nullptr, interrupted);
+  Result<Agreement> agreed = bootstrap(ids, rank(), world_, endpoint_.self, encode(*mine), environment,
+                                       std::chrono::milliseconds(environment.timeout_ms), world_.value > 1 ? &network : nullptr,
+                                       interrupted, encode(*view));
   if (!agreed.is_ok()) return agreed.status();
   agreement_ = agreed.take();
   endpoint_.self.address = network.address();
@@ -111,7 +114,9 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   settings_ = settings.take();
   if (!(settings_ == mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(mine));
 
-  situation_ = situation_of(agreement_.peers, settings_);
+  const Result<std::vector<HostView>> views = decode_host_views(agreement_.views);
+  if (!views.is_ok()) return views.status();
+  situation_ = situation_of(agreement_.peers, settings_, *views);
   endpoint_.communicator = ids.front().communicator;
   endpoint_.max_message = longest_message(situation_, settings_);
   if (environment.socket_retry_count >= 0) endpoint_.connects = static_cast<int>(environment.socket_retry_count) + 1;

@@ -55,7 +55,10 @@ Status Gathering::add(const Record& record) {
 
 Table Gathering::table() const {
   Table table;
-  for (const auto& [rank, record] : records_) table.peers.push_back(record.self);
+  for (const auto& [rank, record] : records_) {
+    table.peers.push_back(record.self);
+    table.views.push_back(record.view);
+  }
   if (const auto zero = records_.find(0); zero != records_.end()) table.settings = zero->second.settings;
   return table;
 }

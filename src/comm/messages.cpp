@@ -141,6 +141,7 @@ void write(ByteWriter& into, const Record& record) {
   into.number(record.roots_digest);
   into.text(cut(record.failure, kMaxNoticeText));
   into.text(cut(record.upstream, kMaxIdentityText));
+  into.text(cut(record.view, kMaxView));
 }
 
 struct Encoder {
@@ -160,7 +161,10 @@ struct Encoder {
   void operator()(const Table& table) {
     kind(Kind::table);
     out.number(static_cast<std::uint32_t>(table.peers.size()));
-    for (const link::PeerIdentity& peer : table.peers) write(out, peer);
+    for (std::size_t r = 0; r < table.peers.size(); ++r) {
+      write(out, table.peers[r]);
+      out.text(r < table.views.size() ? cut(table.views[r], kMaxView) : std::string_view());
+    }
     out.text(table.settings);
     out.signed_number(table.root_rank);
   }
@@ -228,6 +232,7 @@ std::optional<Record> read_record(ByteReader& from) {
   record.roots_digest = from.number<std::uint64_t>();
   record.failure = from.text(kMaxNoticeText);
   record.upstream = from.text(kMaxIdentityText);
+  record.view = from.text(kMaxView);
   if (lives_with_root > 1 || record.roots < 1) return std::nullopt;
   return record;
 }
@@ -251,6 +256,7 @@ std::optional<Table> read_table(ByteReader& from) {
   if (world == 0 || world > static_cast<std::uint32_t>(kMaxWorld)) return std::nullopt;
   for (std::uint32_t r = 0; r < world && !from.failed(); ++r) {
     table.peers.push_back(read_identity(from));
+    table.views.push_back(from.text(kMaxView));
     if (table.peers.back().rank != Rank{static_cast<std::int32_t>(r)}) return std::nullopt;
   }
   table.settings = from.text(kMaxSettings);

@@ -21,11 +21,12 @@ namespace shoal::comm {
 inline constexpr std::size_t kMaxNoticeText = 2048;
 inline constexpr std::size_t kMaxIdentityText = 256;
 inline constexpr std::size_t kMaxSettings = 1 << 20;
+inline constexpr std::size_t kMaxView = 128;
 inline constexpr std::size_t kMaxRecords = 1 << 10;  // that one message passes on
 inline constexpr std::int32_t kMaxWorld = 1 << 16;   // ranks
 // The longest message that a rank may send (a record with settings), and the longest that the root may (a table).
 inline constexpr std::size_t kMaxFromRank = kMaxSettings + 4096;
-inline constexpr std::size_t kMaxFromRoot = kMaxFromRank + std::size_t{kMaxWorld} * (4 * kMaxIdentityText + 64);
+inline constexpr std::size_t kMaxFromRoot = kMaxFromRank + std::size_t{kMaxWorld} * (4 * kMaxIdentityText + kMaxView + 64);
 // The longest message of a regrouping: a claim, a placement, or a notice.
 inline constexpr std::size_t kMaxRegrouping = kMaxNoticeText + kMaxIdentityText + 256;
 
@@ -40,6 +41,7 @@ struct Record {
   std::uint64_t roots_digest = 0;  // of several
   std::string failure;             // why this rank cannot join, if it comes only to say so
   std::string upstream;            // the first id, sealed (sealed_id.h), where this root service is another one's
+  std::string view;                // what this rank sees of its host, for all to know
 };
 // Of several root services, one that is not the first passes on those that came to it.
 struct Records {
@@ -50,7 +52,8 @@ struct Records {
 struct Table {
   std::vector<link::PeerIdentity> peers;  // peers[r].rank == r
   std::string settings;
-  std::int32_t root_rank = -1;  // the first rank of the process that the root service lives in; -1: it is none of them
+  std::vector<std::string> views;  // by rank
+  std::int32_t root_rank = -1;     // the first rank of the process that the root service lives in; -1: it is none of them
 };
 // Something failed: a rank tells the root, the root tells the others. Text longer than kMaxNoticeText is cut.
 struct Notice {

@@ -33,7 +33,7 @@ constexpr int kLongCallsInFlight = 4;
 constexpr double kCrowdedOverhead_s = 1e-6;
 // More than any plan uses up.
 constexpr std::int32_t kUnlimitedCredits = 64;
-// Between hosts nothing is stated but that it is a network: 10 Gb/s, as tcp's overhead and latency have it.
+// Between hosts of which nothing is known there is a network: 10 Gb/s, as tcp's overhead and latency have it.
 constexpr double kNetwork_Bps = 1.25e9;
 
 // Within a host tcp has no network behind it, but both processors do what a network card would: measured, of a message.
@@ -58,9 +58,9 @@ struct Figures {
   double copy_Bps = 0, reduce_Bps = 0;
 };
 
-Figures figures_of(const Settings& settings, std::string_view near_transport) {
+Figures figures_of(const Situation& situation, const Settings& settings, std::string_view near_transport) {
   Figures figures{.near = capabilities_of(near_transport), .far = capabilities_of("tcp")};
-  figures.far.bandwidth_Bps = kNetwork_Bps;
+  figures.far.bandwidth_Bps = situation.network_Bps > 0 ? situation.network_Bps : kNetwork_Bps;
   if (near_transport == "tcp") {
     figures.near.latency_s = kLoopbackLatency_s;
     figures.near.overhead_s = kLoopbackOverhead_s;
@@ -171,7 +171,7 @@ void slow_down(plan::Cluster& cluster, const Shim& shim) {
 plan::Cluster cluster_of(const Situation& situation, const Settings& settings) {
   const std::int32_t per_host = situation.group > 0 ? situation.group : std::max(1, situation.world.value / situation.hosts);
   const bool tcp_within = is_tcp_within(situation, settings);
-  const auto [near, far, copy_Bps, reduce_Bps] = figures_of(settings, tcp_within ? "tcp" : "shm");
+  const auto [near, far, copy_Bps, reduce_Bps] = figures_of(situation, settings, tcp_within ? "tcp" : "shm");
   plan::Cluster cluster;
   cluster.name = "this job";
   cluster.ranks_per_host = per_host;
@@ -429,6 +429,8 @@ std::string Tuner::explain(const engine::Call& call) const {
                   situation_.crowded ? ", more ranks than processors" : "", representative(call, settings_).value);
   if (priced_.world != situation_.world)
     text += fmt::format("times are of {} ranks on {} hosts, which stand for all\n", priced_.world.value, priced_.hosts);
+  if (situation_.hosts > 1 && situation_.network_Bps > 0)
+    text += fmt::format("the slowest host's network carries {:g} Gb/s\n", situation_.network_Bps * 8 / 1e9);
   if (settings_.calibration) text += fmt::format("by SHOAL_CALIBRATION: {}\n", text_of(*settings_.calibration, ' '));
   text +=
       fmt::format("{:<26} {:>12} {:>7} {:>12} {:>12} {:>9}\n", "algorithm", "time us", "rounds", "sent B", "memory B", "slice B");

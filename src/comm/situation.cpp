@@ -17,7 +17,7 @@ std::size_t processes(std::span<const link::PeerIdentity> peers) {
 
 }  // namespace
 
-Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings) {
+Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings, std::span<const HostView> views) {
   Situation now{.world = {static_cast<std::int32_t>(peers.size())}};
   std::map<std::string_view, std::int32_t> ranks_of;
   for (const link::PeerIdentity& peer : peers) ++ranks_of[peer.host_id];
@@ -38,6 +38,10 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
   const bool all_apart = settings.shm_disable && (settings.loopback_disable || processes(peers) == peers.size());
   now.streams = now.hosts == now.world.value || all_apart;
   now.mappable = now.hosts == 1 && !settings.shim && (one_process || (!settings.shm_disable && all_local));
+  for (const HostView& view : views)
+    if (const double Bps = static_cast<double>(view.network_Mbps) * 1e6 / 8;
+        Bps > 0 && (now.network_Bps == 0 || Bps < now.network_Bps))
+      now.network_Bps = Bps;
   return now;
 }
 

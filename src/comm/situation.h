@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "comm/host_view.h"
 #include "comm/settings.h"
 #include "link/link.h"
 
@@ -17,11 +18,13 @@ struct Situation {
   bool mappable = false;   // every rank can map every other's memory, and may
   bool crowded = false;    // some host has more ranks than processors
   bool streams = false;    // no two ranks share memory: every link is a stream over the network
+  double network_Bps = 0;  // of the slowest host whose network's speed is known; 0: of none it is
 };
 
 // One of the same shape with at most `most` ranks: fewer hosts, then fewer ranks a host, halved again and again.
 Situation smaller(Situation situation, std::int32_t most);
 
-Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings);
+// `views`: by rank; none: nothing is known of hosts.
+Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings, std::span<const HostView> views = {});
 
 }  // namespace shoal::comm

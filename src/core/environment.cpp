@@ -16,6 +16,7 @@
 #include "core/net_choice.h"
 #include "core/shim.h"
 #include "core/split.h"
+#include "core/topo_options.h"
 
 namespace shoal {
 namespace {
@@ -180,6 +181,18 @@ void read_ib(Reader& reader, IbOptions& ib) {
   reader.number("NCCL_IB_QPS_PER_CONNECTION", 1, 1, 8, "one queue pair of every port", ib.queue_pairs);
 }
 
+void read_topo(Reader& reader, TopoOptions& topo) {
+  if (std::optional<Setting> setting = reader.find("NCCL_TOPO_FILE")) {
+    topo.file_variable = setting->variable;
+    topo.file = std::move(setting->value);
+  }
+  if (std::optional<Setting> setting = reader.find("NCCL_TOPO_DUMP_FILE")) {
+    topo.dump_variable = setting->variable;
+    topo.dump_file = std::move(setting->value);
+  }
+  reader.number("NCCL_TOPO_DUMP_FILE_RANK", 0, 0, 1 << 20, "rank 0", topo.dump_rank);
+}
+
 // Whether the names exist is for the table of algorithms to say.
 void read_algorithm(Reader& reader, Environment& e) {
   const std::optional<Setting> setting = reader.find("NCCL_ALGO");
@@ -211,6 +224,8 @@ Result<Environment> parse_environment(const Getter& get) {
   reader.flag("SHOAL_LOOPBACK_DISABLE", e.loopback_disable);
   IbOptions ib;  // only whether they are well formed: the transport reads them itself
   read_ib(reader, ib);
+  TopoOptions topo;  // likewise, the communicator
+  read_topo(reader, topo);
   read_shim(reader, e);
   (void)reader.find("NCCL_NET");  // any name is allowed: see parse_net
   read_algorithm(reader, e);
@@ -242,6 +257,14 @@ Result<IbOptions> parse_ib_options(const Getter& get) {
   read_ib(reader, ib);
   if (Status failure = reader.take(); !failure.is_ok()) return failure;
   return ib;
+}
+
+Result<TopoOptions> parse_topo_options(const Getter& get) {
+  TopoOptions topo;
+  Reader reader(get);
+  read_topo(reader, topo);
+  if (Status failure = reader.take(); !failure.is_ok()) return failure;
+  return topo;
 }
 
 std::vector<std::string> variables_without_effect(const std::vector<std::string>& set) {

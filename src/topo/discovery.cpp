@@ -45,6 +45,14 @@ void place_on_nodes(const Host& host, Devices& devices) {
 
 }  // namespace
 
+Host discover_speeds(const Source& source) {
+  const SystemFiles files(source.root);
+  Host host;
+  host.interfaces = find_interface_speeds(files);
+  host.rdma = find_rdma_speeds(files);
+  return host;
+}
+
 Host discover(const Source& source) {
   const SystemFiles files(source.root);
   Host host;

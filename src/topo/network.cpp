@@ -71,20 +71,42 @@ std::string state_of(const std::string& text) {
   return blank == std::string::npos ? text : text.substr(blank + 1);
 }
 
+std::optional<bool> is_up(const SystemFiles& files, const std::string& interface) {
+  const std::optional<std::string> state = files.line(interface + "/operstate");
+  return state && *state != "unknown" ? std::optional(*state == "up") : std::nullopt;
+}
+
+std::optional<std::int64_t> speed_of(const SystemFiles& files, const std::string& interface) {
+  const std::optional<std::int64_t> Mbps = files.number(interface + "/speed");
+  return Mbps && *Mbps > 0 ? Mbps : std::nullopt;
+}
+
+// Number, state and speed of the ports of a device.
+std::vector<RdmaPort> ports_of(const SystemFiles& files, const std::string& device) {
+  std::vector<RdmaPort> ports;
+  for (const std::string& number : files.names_in(device + "/ports")) {
+    const std::string port = fmt::format("{}/ports/{}", device, number);
+    RdmaPort found;
+    if (std::from_chars(number.data(), number.data() + number.size(), found.number).ec != std::errc{}) continue;
+    found.state = state_of(files.line(port + "/state").value_or(""));
+    found.Mbps = rate(files.line(port + "/rate"));
+    ports.push_back(std::move(found));
+  }
+  return ports;
+}
+
 }  // namespace
 
 std::vector<Interface> find_interfaces(const SystemFiles& files, PciTree& pci) {
   std::vector<Interface> interfaces;
   for (const std::string& name : files.names_in("/sys/class/net")) {
     const std::string folder = "/sys/class/net/" + name;
-    const std::optional<std::string> state = files.line(folder + "/operstate");
     if (interfaces.size() == kMostDevices) break;
     if (!files.target(folder + "/ifindex")) continue;  // such as bonding_masters, which is a file
     const PciTree::Place place = pci.place_of(folder + "/device");
-    Interface found{.name = name, .pci = place.pci, .numa = place.numa};
+    Interface found{
+        .name = name, .up = is_up(files, folder), .Mbps = speed_of(files, folder), .pci = place.pci, .numa = place.numa};
     found.loopback = files.number(folder + "/type") == 772;  // ARPHRD_LOOPBACK
-    if (state && *state != "unknown") found.up = *state == "up";
-    if (const auto speed = files.number(folder + "/speed"); speed && *speed > 0) found.Mbps = speed;
     found.mtu = files.number(folder + "/mtu");
     interfaces.push_back(std::move(found));
   }
@@ -98,20 +120,36 @@ std::vector<RdmaDevice> find_rdma(const SystemFiles& files, PciTree& pci) {
     const std::string folder = "/sys/class/infiniband/" + name;
     if (devices.size() == kMostDevices) break;
     const PciTree::Place place = pci.place_of(folder + "/device");
-    RdmaDevice device{
-        .name = name, .guid = files.line(folder + "/node_guid").value_or(""), .ports = {}, .pci = place.pci, .numa = place.numa};
-    for (const std::string& number : files.names_in(folder + "/ports")) {
-      const std::string port = fmt::format("{}/ports/{}", folder, number);
-      RdmaPort found;
-      if (std::from_chars(number.data(), number.data() + number.size(), found.number).ec != std::errc{}) continue;
-      found.state = state_of(files.line(port + "/state").value_or(""));
-      found.link_layer = files.line(port + "/link_layer").value_or("");
-      found.Mbps = rate(files.line(port + "/rate"));
-      found.gids = gids_of(files, port);
-      device.ports.push_back(std::move(found));
+    RdmaDevice device{.name = name,
+                      .guid = files.line(folder + "/node_guid").value_or(""),
+                      .ports = ports_of(files, folder),
+                      .pci = place.pci,
+                      .numa = place.numa};
+    for (RdmaPort& each : device.ports) {
+      const std::string port = fmt::format("{}/ports/{}", folder, each.number);
+      each.link_layer = files.line(port + "/link_layer").value_or("");
+      each.gids = gids_of(files, port);
     }
     devices.push_back(std::move(device));
   }
+  return devices;
+}
+
+std::vector<Interface> find_interface_speeds(const SystemFiles& files) {
+  std::vector<Interface> interfaces;
+  for (const std::string& name : files.names_in("/sys/class/net")) {
+    const std::string folder = "/sys/class/net/" + name;
+    if (const auto Mbps = speed_of(files, folder); Mbps && interfaces.size() < kMostDevices)
+      interfaces.push_back({.name = name, .up = is_up(files, folder), .Mbps = Mbps, .addresses = {}});
+  }
+  return interfaces;
+}
+
+std::vector<RdmaDevice> find_rdma_speeds(const SystemFiles& files) {
+  std::vector<RdmaDevice> devices;
+  for (const std::string& name : files.names_in("/sys/class/infiniband"))
+    if (devices.size() < kMostDevices)
+      devices.push_back({.name = name, .ports = ports_of(files, "/sys/class/infiniband/" + name)});
   return devices;
 }
 

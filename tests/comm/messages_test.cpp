@@ -11,7 +11,10 @@ namespace {
 
 std::vector<Message> examples() {
   Table table;
-  for (int rank = 0; rank < 3; ++rank) table.peers.push_back(testing::identity(rank));
+  for (int rank = 0; rank < 3; ++rank) {
+    table.peers.push_back(testing::identity(rank));
+    table.views.push_back(rank == 1 ? "" : "view of " + std::to_string(rank));
+  }
   table.settings = std::string("set\0tings", 9);
   table.root_rank = 1;
   Report report{.inquiry = 7, .finished = 9, .inside = true, .since_ms = 1500, .doing = "all_reduce #10", .waits_for = 3};
@@ -37,7 +40,8 @@ std::vector<Message> examples() {
           Claim{Rank{0}, 0, -1, 0, ""},
           Placement{Rank{1}, World{3}, "[fe80::1%eth0]:4567", link::random_key()},
           Placement{},
-          Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 0x0123'4567'89ab'cdef, "no memory", std::string(144, 'u')},
+          Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 0x0123'4567'89ab'cdef, "no memory", std::string(144, 'u'),
+                 std::string(kMaxView, 'v')},
           Records{"10.0.0.1:5, 10.1.0.1:5",
                   {Record{"0.1.0", World{7}, testing::identity(6), "", true, 3, 9, ""},
                    Record{"0.1.0", World{7}, testing::identity(5), "", false, 3, 9, ""}}},

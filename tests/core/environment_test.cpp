@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/environment.h"
 #include "core/net_choice.h"
+#include "core/topo_options.h"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -106,6 +107,26 @@ TEST_CASE("environment: every variable lands in its member") {
   CHECK(e.credits == 64);
   CHECK(e.in_flight == 1);
   CHECK(e.spin_us == -1);
+}
+
+TEST_CASE("environment: what names files of topologies is kept with the variable that was set") {
+  const Variables set = {{"SHOAL_TOPO_FILE", "a.xml"},
+                         {"NCCL_TOPO_FILE", "b.xml"},
+                         {"NCCL_TOPO_DUMP_FILE", "c.xml"},
+                         {"NCCL_TOPO_DUMP_FILE_RANK", "3"}};
+  const auto getter = [&](const char* name) {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  };
+  const Result<TopoOptions> topo = parse_topo_options(getter);
+  REQUIRE(topo.is_ok());
+  CHECK(topo->file == "a.xml");
+  CHECK(topo->file_variable == "SHOAL_TOPO_FILE");
+  CHECK(topo->dump_file == "c.xml");
+  CHECK(topo->dump_variable == "NCCL_TOPO_DUMP_FILE");
+  CHECK(topo->dump_rank == 3);
+  CHECK_FALSE(parse({{"NCCL_TOPO_DUMP_FILE_RANK", "first"}}).is_ok());
+  CHECK(variables_without_effect({"NCCL_TOPO_FILE", "NCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE_RANK"}).empty());
 }
 
 TEST_CASE("environment: SHOAL_X wins over NCCL_X, whose value is then not even looked at") {

@@ -170,6 +170,24 @@ TEST_CASE("a made tree: processors, nodes, devices and their places") {
                                                        {3, "0000:0000:0000:0000:0000:ffff:0a01:0001", "RoCE v2", "eth7"}});
 }
 
+TEST_CASE("speeds alone: of interfaces that have one, and of ports, as the whole discovery says") {
+  const Tree tree;
+  add_interface(tree, "eth7", "200000", "");
+  add_interface(tree, "eth8", "-1", "");
+  add_interface(tree, "lo", "", "");
+  add_rdma(tree, "/sys/devices/nowhere");
+  const Host speeds = discover_speeds({.root = tree.root()});
+  REQUIRE(speeds.interfaces.size() == 1);
+  CHECK(speeds.interfaces[0].name == "eth7");
+  CHECK(speeds.interfaces[0].up == true);
+  CHECK(speeds.interfaces[0].Mbps == 200000);
+  REQUIRE(speeds.rdma.size() == 1);
+  REQUIRE(speeds.rdma[0].ports.size() == 1);
+  CHECK(speeds.rdma[0].ports[0].state == "ACTIVE");
+  CHECK(speeds.rdma[0].ports[0].Mbps == 200000);
+  CHECK(discover_speeds({.root = "/nosuch"}).interfaces.empty());
+}
+
 TEST_CASE("FC-40: parts of /sys that are missing or contradict each other are unknown") {
   const Tree no_buses;
   add_processors(no_buses);
