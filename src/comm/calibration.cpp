@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::string_view kTransportKey = "within.transport";
 constexpr std::string_view kTransports[] = {"shm", "tcp"};
-constexpr std::size_t kMostBytes = 64 << 10;
+constexpr std::string_view kPath = "path.", kPathUnit = "_Bps";
+constexpr std::size_t kMostBytes = 512 << 10, kLongestName = 64;
 
 struct Key {
   std::string_view name;
@@ -42,6 +43,29 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+Result<double> number_in(std::size_t line, std::string_view name, std::string_view value, double low, double high) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool is_number = error == std::errc() && end == value.data() + value.size();
+  if (is_number && number >= low && number <= high) return number;
+  return fail(Code::invalid_argument, "line {}: {} = '{}': allowed is a number from {:g} to {:g}", line, name, value, low, high);
+}
+
+// "path.alpha:beta_Bps"
+Status read_path(std::size_t line, std::string_view name, std::string_view value, Calibration& into) {
+  std::string_view hosts = name.substr(kPath.size());
+  const bool has_unit = hosts.ends_with(kPathUnit);
+  if (has_unit) hosts.remove_suffix(kPathUnit.size());
+  const std::size_t colon = hosts.find(':');
+  const std::string_view from = hosts.substr(0, colon), to = colon == std::string_view::npos ? "" : hosts.substr(colon + 1);
+  if (!has_unit || !is_host_name(from) || !is_host_name(to) || from == to)
+    return fail(Code::invalid_argument, "line {}: '{}': allowed is path.FROM:TO_Bps with the names of two hosts", line,
+                name.substr(0, 80));
+  const Result<double> number = number_in(line, name, value, kSlowest_Bps, kFastest_Bps);
+  if (number.is_ok()) into.paths_Bps[{std::string(from), std::string(to)}] = *number;
+  return number.status();
+}
+
 Status read_value(std::size_t line, std::string_view name, std::string_view value, Calibration& into) {
   if (name == kTransportKey) {
     for (const std::string_view transport : kTransports)
@@ -51,19 +75,20 @@ Status read_value(std::size_t line, std::string_view name, std::string_view valu
   }
   for (const Key& key : kKeys) {
     if (key.name != name) continue;
-    double number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    const bool is_number = error == std::errc() && end == value.data() + value.size();
-    if (!is_number || !(number >= key.low && number <= key.high))
-      return fail(Code::invalid_argument, "line {}: {} = '{}': allowed is a number from {:g} to {:g}", line, name, value, key.low,
-                  key.high);
-    key.at(into) = number;
-    return {};
+    const Result<double> number = number_in(line, name, value, key.low, key.high);
+    if (number.is_ok()) key.at(into) = *number;
+    return number.status();
   }
+  if (name.starts_with(kPath)) return read_path(line, name, value, into);
   return fail(Code::invalid_argument, "line {}: there is no '{}': shoal-perf --calibrate writes such files", line, name);
 }
 
 }  // namespace
+
+bool is_host_name(std::string_view name) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  return !name.empty() && name.size() <= kLongestName && name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
 
 Result<Calibration> parse_calibration(std::string_view text, char separator) {
   Calibration calibration;
@@ -109,6 +134,8 @@ std::string text_of(const Calibration& calibration, char separator) {
   Calibration copy = calibration;
   for (const Key& key : kKeys)
     if (const double value = key.at(copy); value > 0) add(key.name, value);
+  for (const auto& [hosts, Bps] : calibration.paths_Bps)
+    add(fmt::format("{}{}:{}{}", kPath, hosts.first, hosts.second, kPathUnit), Bps);
   return text;
 }
 

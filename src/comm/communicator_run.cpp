@@ -6,6 +6,7 @@
 
 #include "comm/board_limits.h"
 #include "comm/communicator.h"
+#include "plan/placed.h"
 
 namespace shoal::comm {
 namespace {
@@ -331,8 +332,11 @@ const Communicator::Planned& Communicator::plan_for(const algorithms::Algorithm&
   const std::size_t at = plan::has_root(algorithm.collective) ? static_cast<std::size_t>(root.value) : 0;
   if (slots.size() <= at) slots.resize(at + 1);
   if (slots[at] == nullptr) {
-    const plan::Request request{.world = world_, .rank = rank(), .root = root, .group = situation_.group};
-    slots[at] = std::make_unique<Planned>(Planned{algorithm.build(request), algorithm.widest(request)});
+    const plan::Request request{
+        .collective = algorithm.collective, .world = world_, .rank = rank(), .root = root, .group = situation_.group};
+    const auto build = [&](const plan::Request& each) { return algorithm.build(each); };
+    slots[at] =
+        std::make_unique<Planned>(Planned{plan::build_placed(build, request, situation_.order.ranks), algorithm.widest(request)});
   }
   return *slots[at];
 }

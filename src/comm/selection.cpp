@@ -12,6 +12,7 @@
 #include "compress/codecs/codec.h"
 #include "engine/boards.h"
 #include "plan/counters.h"
+#include "plan/placed.h"
 #include "plan/simulator/simulator.h"
 #include "transports/transports.h"
 
@@ -72,6 +73,7 @@ Figures figures_of(const Situation& situation, const Settings& settings, std::st
   const Calibration& measured = *settings.calibration;
   if (measured.within_transport == near_transport) replace(figures.near, measured.within);
   replace(figures.far, measured.between);
+  if (situation.order.slowest_Bps > 0) figures.far.bandwidth_Bps = situation.order.slowest_Bps;
   // Through memory that both ends map a message is as fast as it is copied; a stream over a socket says less of copies.
   const double stated = figures.near.bandwidth_Bps;
   figures.copy_Bps = measured.copy_Bps > 0 ? measured.copy_Bps : stated;
@@ -122,6 +124,15 @@ Status nothing_allowed(const engine::Call& call, const Settings& settings) {
               settings.algorithm_text.empty() ? "all are" : settings.algorithm_text, engine::name_of(call.numerics));
 }
 
+// "0, 2, 1, 3"; of many the first.
+std::string text_of(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kNamed = 64;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i].value);
+  return text + (ranks.size() > kNamed ? ", ..." : "");
+}
+
 // Whether some rank sends to several others.
 bool changes_partners(const std::vector<plan::Plan>& plans) {
   for (const plan::Plan& each : plans) {
@@ -153,6 +164,13 @@ bool finishes_once(const std::vector<plan::Plan>& plans) {
         }
       });
   return once;
+}
+
+// Rings take the ways between neighbours in their order alone.
+plan::Cluster cluster_for(const std::vector<plan::Plan>& plans, plan::Cluster cluster, const RankOrder& order) {
+  if (cluster.hosts > 1 && order.neighbours_Bps > order.slowest_Bps && plan::can_be_placed(plans))
+    cluster.nics.out_Bps = cluster.nics.in_Bps = order.neighbours_Bps;
+  return cluster;
 }
 
 // A wire for each two ranks, the same within hosts and between them; what is under way is limited by no link.
@@ -325,7 +343,7 @@ std::vector<plan::Plan> Tuner::plans_for(const Algorithm& algorithm, const Situa
 
 Result<double> Tuner::time_of(const std::vector<plan::Plan>& plans, const plan::Cluster& cluster, Bytes bytes,
                               std::size_t element_bytes, Bytes slice) const {
-  const Result<double> alone = plan::price(plans, cluster,
+  const Result<double> alone = plan::price(plans, cluster_for(plans, cluster, situation_.order),
                                            {.bytes = bytes,
                                             .element_bytes = element_bytes,
                                             .slice = slice,
@@ -429,7 +447,11 @@ std::string Tuner::explain(const engine::Call& call) const {
                   situation_.crowded ? ", more ranks than processors" : "", representative(call, settings_).value);
   if (priced_.world != situation_.world)
     text += fmt::format("times are of {} ranks on {} hosts, which stand for all\n", priced_.world.value, priced_.hosts);
-  if (situation_.hosts > 1 && situation_.network_Bps > 0)
+  if (!situation_.order.ranks.empty()) text += fmt::format("rings pass the ranks {}\n", text_of(situation_.order.ranks));
+  if (situation_.order.slowest_Bps > 0)
+    text += fmt::format("slowest way between hosts {:g} Gb/s, between neighbours in rings {:g} Gb/s\n",
+                        situation_.order.slowest_Bps * 8 / 1e9, situation_.order.neighbours_Bps * 8 / 1e9);
+  else if (situation_.hosts > 1 && situation_.network_Bps > 0)
     text += fmt::format("the slowest host's network carries {:g} Gb/s\n", situation_.network_Bps * 8 / 1e9);
   if (settings_.calibration) text += fmt::format("by SHOAL_CALIBRATION: {}\n", text_of(*settings_.calibration, ' '));
   text +=

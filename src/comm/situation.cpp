@@ -38,6 +38,7 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
   const bool all_apart = settings.shm_disable && (settings.loopback_disable || processes(peers) == peers.size());
   now.streams = now.hosts == now.world.value || all_apart;
   now.mappable = now.hosts == 1 && !settings.shim && (one_process || (!settings.shm_disable && all_local));
+  now.order = rank_order(peers, settings.calibration ? &*settings.calibration : nullptr);
   for (const HostView& view : views)
     if (const double Bps = static_cast<double>(view.network_Mbps) * 1e6 / 8;
         Bps > 0 && (now.network_Bps == 0 || Bps < now.network_Bps))
@@ -46,6 +47,7 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
 }
 
 Situation smaller(Situation situation, std::int32_t most) {
+  if (situation.world.value > most) situation.order.ranks.clear();  // of all
   while (situation.world.value > most) {
     if (situation.group > 0 && situation.hosts > 2) {
       situation.hosts /= 2;

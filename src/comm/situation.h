@@ -6,6 +6,7 @@
 #include <span>
 
 #include "comm/host_view.h"
+#include "comm/rank_order.h"
 #include "comm/settings.h"
 #include "link/link.h"
 
@@ -19,6 +20,7 @@ struct Situation {
   bool crowded = false;    // some host has more ranks than processors
   bool streams = false;    // no two ranks share memory: every link is a stream over the network
   double network_Bps = 0;  // of the slowest host whose network's speed is known; 0: of none it is
+  RankOrder order;         // in which ranks stand in rings
 };
 
 // One of the same shape with at most `most` ranks: fewer hosts, then fewer ranks a host, halved again and again.

@@ -60,6 +60,22 @@ TEST_CASE("calibration: errors name line, key, value and what is allowed") {
   CHECK(why_not("within.transport = shm").find("within.transport goes with within.latency_s") == 0);
 }
 
+TEST_CASE("calibration: paths between hosts by name, each direction by itself") {
+  const auto parsed = parse_calibration("path.alpha:beta-2.net_Bps = 1e8\npath.beta-2.net:alpha_Bps=12500000\n");
+  REQUIRE(parsed.is_ok());
+  CHECK(parsed->paths_Bps ==
+        std::map<std::pair<std::string, std::string>, double>{{{"alpha", "beta-2.net"}, 1e8}, {{"beta-2.net", "alpha"}, 1.25e7}});
+  CHECK(*parse_calibration(text_of(*parsed, ','), ',') == *parsed);
+  for (const char* name :
+       {"path.", "path.a_Bps", "path.a:_Bps", "path.:b_Bps", "path.a:b", "path.a:a_Bps", "path.a:b:c_Bps", "path.a b:c_Bps"}) {
+    CAPTURE(name);
+    CHECK(why_not(std::string(name) + " = 1e9") ==
+          "line 1: '" + std::string(name) + "': allowed is path.FROM:TO_Bps with the names of two hosts");
+  }
+  CHECK(why_not("path.a:b_Bps = fast") == "line 1: path.a:b_Bps = 'fast': allowed is a number from 1 to 1e+15");
+  CHECK(why_not("path.a:b_Bps = 1\npath.a:b_Bps = 1") == "line 2: path.a:b_Bps is there twice");
+}
+
 TEST_CASE("calibration: a file's errors name variable and file, and settings carry it to all ranks") {
   std::string pattern = (std::filesystem::temp_directory_path() / "shoal-calibration-XXXXXX").string();
   const std::filesystem::path directory = ::mkdtemp(pattern.data());
@@ -73,8 +89,8 @@ TEST_CASE("calibration: a file's errors name variable and file, and settings car
   made = make_settings(environment);
   CHECK(made.status().code() == Code::invalid_argument);
   CHECK(std::string(made.status().text()).find("SHOAL_CALIBRATION='" + path + "': line 1: copy_Bps = 'much': ") == 0);
-  std::ofstream(path) << std::string(70'000, '#');
-  CHECK(std::string(make_settings(environment).status().text()).find("is longer than 65536 bytes") != std::string::npos);
+  std::ofstream(path) << std::string(600'000, '#');
+  CHECK(std::string(make_settings(environment).status().text()).find("is longer than 524288 bytes") != std::string::npos);
   environment.calibration = directory.string();
   CHECK(make_settings(environment).status().code() == Code::system_error);
   std::ofstream(path) << text_of(kAll, '\n') << "\n";

@@ -179,6 +179,13 @@ TEST_CASE("topo measure: every pair of a job, as text, JSON and picture") {
   CHECK(all["ring"]["slowest_Bps"] >= all["ring"]["slowest_in_rank_order_Bps"]);
 }
 
+TEST_CASE("topo measure: of one host there are no ways between hosts to write down") {
+  const Finished done =
+      spawn({SHOAL_RUN, "-n", "2", SHOAL_TOPO, "measure", "-b", "4K", "-n", "1", "--calibration", "/tmp/shoal-none.txt"});
+  CHECK(done.code != 0);
+  CHECK(has(done.err, "--calibration all ranks are on one host"));
+}
+
 TEST_CASE("topo ranks: who shares what, and over what each pair talks") {
   const std::string topo = SHOAL_TOPO, svg = "/tmp/shoal-topo-" + std::to_string(::getpid()) + ".svg";
   const Finished one = spawn({SHOAL_RUN, "-n", "3", SHOAL_TOPO, "--ranks", "--svg", svg});

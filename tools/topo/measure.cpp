@@ -9,6 +9,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "comm/calibration.h"
 #include "tools/topo/arguments.h"
 #include "tools/topo/heat_map.h"
 #include "tools/topo/launch.h"
@@ -134,6 +135,23 @@ std::string order_text(const std::vector<int>& order) {
   return text;
 }
 
+// The quickest that was measured from each host to each other one, as SHOAL_CALIBRATION reads it. Hosts are told apart by name.
+Result<std::string> calibration_of(const std::vector<std::string>& names, const Matrix& Bps) {
+  const auto host_of = [&](std::size_t rank) { return names[rank].substr(names[rank].find(' ') + 1); };
+  comm::Calibration paths;
+  for (std::size_t a = 0; a < names.size(); ++a)
+    for (std::size_t b = 0; b < names.size(); ++b) {
+      if (host_of(a) == host_of(b)) continue;
+      if (!comm::is_host_name(host_of(a)))
+        return fail(Code::invalid_argument, "'{}' is no name of a host that a file can hold", host_of(a));
+      double& known = paths.paths_Bps[{host_of(a), host_of(b)}];
+      known = std::max(known, Bps[a][b]);
+    }
+  if (paths.paths_Bps.empty())
+    return fail(Code::invalid_argument, "all ranks are on one host, {}: there are no ways between hosts", host_of(0));
+  return "# Ways between hosts, measured by shoal-topo; SHOAL_CALIBRATION names this file.\n" + comm::text_of(paths, '\n') + "\n";
+}
+
 struct Rings {
   std::vector<int> plain, order;
   double in_rank_order_Bps = 0, best_Bps = 0;
@@ -182,13 +200,14 @@ std::string picture_of(const std::vector<std::string>& names, const Matrix& late
 Ending measure(const Words& words) {
   std::uint64_t bytes = std::uint64_t{1} << 20, all_reduce = 0;
   int times = 8;
-  std::string svg;
+  std::string svg, calibration;
   bool json = false;
   cli::CommandLine line =
       command_line("measure", "latency and bandwidth between all ranks of a job.", "[OPTIONS]    (under a launcher)");
   line.size("-b,--bytes", bytes, "Of a message whose bandwidth is measured");
   line.integer("-n,--iters", times, 1, "Such messages for each pair and direction", 1 << 20);
   take_path(line, "--svg", svg, "Draws heat maps into this file");
+  take_path(line, "--calibration", calibration, "Writes the bandwidths between hosts into this file, for SHOAL_CALIBRATION");
   line.size("--all-reduce", all_reduce, "Times an all-reduce of this size, too, in the order of ranks and in the best one found");
   line.flag("--json", json, "As JSON, in seconds and bytes a second");
   if (const auto ending = parse(line, words)) return *ending;
@@ -219,6 +238,11 @@ Ending measure(const Words& words) {
   if (!svg.empty())
     if (Status s = write_file(svg, picture_of(*names, *latency_s, *Bps, bytes)); !s.is_ok())
       return {kFound, "--svg " + std::string(s.text())};
+  if (!calibration.empty()) {
+    const Result<std::string> text = calibration_of(*names, *Bps);
+    const Status written = text.is_ok() ? write_file(calibration, *text) : text.status();
+    if (!written.is_ok()) return {kFound, "--calibration " + std::string(written.text())};
+  }
   if (json) {
     nlohmann::ordered_json all = {
         {"ranks", *names},
