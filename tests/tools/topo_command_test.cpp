@@ -203,6 +203,11 @@ TEST_CASE("topo ranks: who shares what, and over what each pair talks") {
   CHECK(all["transports"] ==
         json::parse(R"([["","shm","tcp","tcp"],["shm","","tcp","tcp"],["tcp","tcp","","shm"],["tcp","tcp","shm",""]])"));
   CHECK(all["ranks"][3]["topology"]["processors"].is_string());
+  const Finished checked =
+      spawn({SHOAL_RUN, "-n", "3", "sh", "-c", "NCCL_HOSTID=h$((SHOAL_RANK / 2)) exec " + topo + " ranks --check"});
+  CHECK(has(checked.out, ", 2 ranks:"));
+  CHECK(has(checked.out, ", 1 rank:"));
+  CHECK(checked.code == (has(checked.out, "\n- ") ? 1 : 0));
   const Finished apart = spawn({SHOAL_RUN, "-n", "2", SHOAL_TOPO, "ranks"}, {.environment = {{"NCCL_SHM_DISABLE", "1"}}});
   CHECK(has(apart.out, "tcp: one host, but NCCL_SHM_DISABLE is 1 (1 pair)"));
 }

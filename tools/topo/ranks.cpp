@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tools/topo/advice.h"
 #include "tools/topo/arguments.h"
 #include "tools/topo/difference.h"
 #include "tools/topo/launch.h"
@@ -93,6 +94,20 @@ void print_differences(const std::vector<Seat>& seats) {
   }
 }
 
+// What a consultant would say of each host, for the ranks that it has. True if anything.
+bool print_advice(const std::vector<Seat>& seats) {
+  bool any = false;
+  for (const std::vector<int>& ranks : hosts_of(seats)) {
+    const Seat& seat = seats[static_cast<std::size_t>(ranks.front())];
+    const std::vector<Advice> advice = advise(seat.host, static_cast<int>(ranks.size()));
+    fmt::print("\n{}, {}:{}\n", seat.identity.host, plural(static_cast<int>(ranks.size()), "rank"),
+               advice.empty() ? " nothing to say" : "");
+    for (const Advice& each : advice) fmt::print("- {}\n  {}\n", each.what, each.remedy);
+    any |= !advice.empty();
+  }
+  return any;
+}
+
 void print_json(const std::vector<Seat>& seats, const std::string& launcher) {
   Json ranks = Json::array(), ways = Json::array();
   for (std::size_t a = 0; a < seats.size(); ++a) {
@@ -113,12 +128,15 @@ void print_json(const std::vector<Seat>& seats, const std::string& launcher) {
 
 Ending ranks(const Words& words) {
   std::string svg;
-  bool json = false;
+  bool json = false, check = false;
   cli::CommandLine line =
       command_line("ranks", "who of a job sits where, over what each pair talks, and why.", "[OPTIONS]    (under a launcher)");
   take_path(line, "--svg", svg, "Draws all hosts and their ranks into this file");
   line.flag("--json", json, "As JSON");
+  line.flag("--check", check,
+            "Also what is likely to hurt the job on each of its hosts, and the remedy; exit code 1 if there is something");
   if (const auto ending = parse(line, words)) return *ending;
+  if (check && json) return {kUsage, "--check: not together with --json"};
   const auto failed = [](const Status& s) {
     return Ending{s.code() == Code::invalid_argument ? kUsage : kFound, std::string(s.text())};
   };
@@ -145,7 +163,7 @@ Ending ranks(const Words& words) {
   fmt::print("{}", tree_text(tree));
   print_ways(seats);
   print_differences(seats);
-  return {};
+  return {check && print_advice(seats) ? kFound : 0, ""};
 }
 
 }  // namespace shoal::topo_tool

@@ -26,6 +26,28 @@ std::string domain_of(const std::string& host_id) {
   return boot == std::string::npos ? host_id : host_id.substr(boot);
 }
 
+bool has(const Seat& seat, std::string_view network) { return std::ranges::find(seat.networks, network) != seat.networks.end(); }
+
+std::vector<std::string> networks_of(const Seat& seat) {
+  link::Endpoint self;
+  self.self = seat.identity;
+  link::PeerIdentity stranger = seat.identity;
+  stranger.rank = {seat.identity.rank.value + 1};
+  stranger.host_id = "another host";
+  std::vector<std::string> names;
+  for (const link::Transport* each : transports::transports())
+    if (each->carrier() == link::Carrier::network && each->reaches(self, stranger)) names.emplace_back(each->name());
+  return names;
+}
+
+// What speaks for this network, or against a better one.
+std::string remark(const Seat& from, const Seat& to, const std::string& transport) {
+  if (transport == "verbs") return ", RDMA at both ends";
+  if (transport == "tcp" && has(from, "verbs") != has(to, "verbs"))
+    return fmt::format(", no RDMA device that rank {} may use", (has(from, "verbs") ? to : from).identity.rank.value);
+  return "";
+}
+
 std::string reason(const Seat& from, const Seat& to, const std::string& transport) {
   if (transport == "loopback") return "one process";
   if (transport == "shm") return "one host";
@@ -48,6 +70,7 @@ Seat seat_here(int rank) {
       seat.identity.address += (i > 0 ? "," : "") + (*addresses)[i].address;
   }
   seat.identity.local_address = "@";  // every process can have one
+  seat.networks = networks_of(seat);
   seat.host = topo::discover();
   return seat;
 }
@@ -60,6 +83,7 @@ std::string text_of(const Seat& seat) {
                      {"address", seat.identity.address},
                      {"shm_disable", seat.shm_disable},
                      {"loopback_disable", seat.loopback_disable},
+                     {"networks", seat.networks},
                      {"topology", topo::json_of(seat.host)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -78,6 +102,7 @@ Result<Seat> parse_seat(const std::string& text) {
   fields.text("address", seat.identity.address);
   fields.boolean("shm_disable", seat.shm_disable);
   fields.boolean("loopback_disable", seat.loopback_disable);
+  fields.texts("networks", seat.networks);
   fields.text("topology", topology);
   fields.no_others();
   if (!failure.is_ok()) return failure;
@@ -97,10 +122,10 @@ Way way_between(const std::vector<Seat>& seats, std::size_t from, std::size_t to
   Seat agreed = seats[from];
   agreed.shm_disable = self.shm_disable;
   for (const link::Transport* transport : transports::transports())
-    if (transport->reaches(self, seats[to].identity)) {
-      const std::string name(transport->name());
-      return {name, reason(agreed, seats[to], name)};
-    }
+    if (const std::string name(transport->name()); transport->carrier() == link::Carrier::network
+                                                       ? has(seats[from], name) && has(seats[to], name)
+                                                       : transport->reaches(self, seats[to].identity))
+      return {name, reason(agreed, seats[to], name) + remark(agreed, seats[to], name)};
   return {"none", "no usable network interface"};
 }
 

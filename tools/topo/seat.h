@@ -13,6 +13,7 @@ namespace shoal::topo_tool {
 struct Seat {
   link::PeerIdentity identity;
   bool shm_disable = false, loopback_disable = false;  // rank 0's count
+  std::vector<std::string> networks;                   // transports that this rank would reach another host over
   topo::Host host;
 };
 
@@ -23,7 +24,7 @@ Result<Seat> parse_seat(const std::string& text);
 struct Way {
   std::string transport, why;
 };
-// As the library chooses: its first transport that reaches.
+// As the library chooses: its first transport that reaches, of networks the first that both ends have.
 Way way_between(const std::vector<Seat>& seats, std::size_t from, std::size_t to);
 
 }  // namespace shoal::topo_tool
