@@ -191,6 +191,8 @@ void read_topo(Reader& reader, TopoOptions& topo) {
     topo.dump_file = std::move(setting->value);
   }
   reader.number("NCCL_TOPO_DUMP_FILE_RANK", 0, 0, 1 << 20, "rank 0", topo.dump_rank);
+  reader.flag("SHOAL_STREAM_AFFINITY", topo.stream_affinity);
+  reader.flag("NCCL_IGNORE_CPU_AFFINITY", topo.ignore_affinity);
 }
 
 // Whether the names exist is for the table of algorithms to say.

@@ -3,9 +3,15 @@
 
 #include <algorithm>
 
+#include "device/nearby.h"
+
 namespace shoal::device {
 
-Stream::Stream() : thread_([this] { run(); }) {}
+Stream::Stream()
+    : thread_([this, nearby = processors_nearby()] {
+        keep_to(nearby);
+        run();
+      }) {}
 
 Stream::~Stream() {
   {
