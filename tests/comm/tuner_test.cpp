@@ -99,6 +99,19 @@ TEST_CASE("tuner: long slices where every link is a stream and a chunk has sever
   CHECK(slice_of(given, streams, 64 << 20) == usual);
 }
 
+TEST_CASE("tuner: between hosts slices are not cut shorter for a gain that one message more eats up") {
+  const Situation pair{.world = {2}, .hosts = 2, .group = 1, .streams = true};
+  Tuner tuner(Settings{}, pair);
+  CHECK(tuner.choose(call_of(Collective::broadcast, std::size_t{1} << 20))->tuning.slice == longest_message(pair, Settings{}));
+  // A chain of many gains: what it waits for at first is a slice a rank.
+  const Situation chain{.world = {16}, .hosts = 16, .group = 1, .streams = true};
+  Settings only;
+  only.algorithms = *AlgorithmFilter::parse("NCCL_ALGO", "broadcast:chain");
+  only.algorithm_text = "NCCL_ALGO=broadcast:chain";
+  Tuner of_chain(only, chain);
+  CHECK(of_chain.choose(call_of(Collective::broadcast, std::size_t{1} << 20))->tuning.slice < longest_message(chain, only));
+}
+
 TEST_CASE("tuner: between hosts a ring carries long vectors, whose ranks keep their partners; short ones take fewer rounds") {
   const auto choice = [](std::size_t bytes) {
     Tuner tuner(Settings{}, {.world = {4}, .hosts = 4, .group = 1, .streams = true});
