@@ -96,9 +96,9 @@ constexpr double kSharedProcessor = 1.3;
 constexpr std::size_t kStreamSlices = 4;     // times the usual one
 constexpr std::size_t kSlicesToOverlap = 4;  // of a chunk
 
-// Between hosts every message wakes its receiver, and whatever the devices and kernels on the way keep of it is renewed, which the
-// model does not see: shorter slices must be predicted to save so much of the time. Measured over verbs of software, 4 MiB from one
-// host to another in slices of 256 KiB and of the 16 KiB that would save 1 part in 50: 1.2.
+// Between hosts every message wakes its receiver, and whatever the devices and kernels on the way keep of it is renewed, which
+// the model does not see: shorter slices must be predicted to save so much of the time. Measured over verbs of software, 4 MiB
+// from one host to another in slices of 256 KiB and of the 16 KiB that would save 1 part in 50: 1.2.
 constexpr double kWorthShorter = 1. / 16;
 
 // Whether ranks of one host reach each other by sockets alone.
