@@ -75,6 +75,7 @@ Result<Settings> Communicator::prepare(const Environment& environment) {
   if (Status enough = require_descriptors(world_); !enough.is_ok()) return enough;
   Result<Settings> mine = make_settings(environment);
   if (!mine.is_ok()) return mine;
+  if (rank().value == 0 && world_.value > 1) mine->network = find_network();
   Result<link::DoorbellPage> page = link::DoorbellPage::create();
   if (!page.is_ok()) return page.status();
   doorbell_.emplace(page.take());
@@ -112,7 +113,9 @@ Status Communicator::assemble(std::span<const UniqueId> ids, const Settings& min
   Result<Settings> settings = decode_settings(agreement_.settings);
   if (!settings.is_ok()) return settings.status();
   settings_ = settings.take();
-  if (!(settings_ == mine)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(mine));
+  Settings here = mine;
+  here.network = settings_.network;  // only rank 0 looks
+  if (!(settings_ == here)) log::info(rank().value, "rank 0's settings are used: {} (here: {})", encode(settings_), encode(here));
 
   const Result<std::vector<HostView>> views = decode_host_views(agreement_.views);
   if (!views.is_ok()) return views.status();

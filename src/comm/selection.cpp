@@ -34,7 +34,8 @@ constexpr int kLongCallsInFlight = 4;
 constexpr double kCrowdedOverhead_s = 1e-6;
 // More than any plan uses up.
 constexpr std::int32_t kUnlimitedCredits = 64;
-// Between hosts of which nothing is known there is a network: 10 Gb/s, as tcp's overhead and latency have it.
+// Between hosts of which nothing is known, and where no transport states its own figures, there is a network: 10 Gb/s, as tcp's
+// overhead and latency have it.
 constexpr double kNetwork_Bps = 1.25e9;
 
 // Within a host tcp has no network behind it, but both processors do what a network card would: measured, of a message.
@@ -46,7 +47,7 @@ link::Capabilities capabilities_of(std::string_view transport) {
   return {};
 }
 
-// The three numbers of a wire, where they were measured.
+// The three numbers of a wire, where they are known better.
 void replace(link::Capabilities& stated, const Calibration::Wire& measured) {
   if (measured.latency_s > 0) stated.latency_s = measured.latency_s;
   if (measured.overhead_s > 0) stated.overhead_s = measured.overhead_s;
@@ -62,6 +63,7 @@ struct Figures {
 Figures figures_of(const Situation& situation, const Settings& settings, std::string_view near_transport) {
   Figures figures{.near = capabilities_of(near_transport), .far = capabilities_of("tcp")};
   figures.far.bandwidth_Bps = situation.network_Bps > 0 ? situation.network_Bps : kNetwork_Bps;
+  replace(figures.far, settings.network);
   if (near_transport == "tcp") {
     figures.near.latency_s = kLoopbackLatency_s;
     figures.near.overhead_s = kLoopbackOverhead_s;

@@ -4,12 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "algorithms/algorithms.h"
+#include "core/split.h"
+#include "transports/transports.h"
 
 namespace shoal::comm {
 namespace {
+
+constexpr double kFastestNetwork_Bps = 1e15;
 
 bool parse(std::string_view text, std::int64_t low, std::int64_t high, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -30,6 +35,19 @@ Status set_calibration(Settings& settings, const std::string& path) {
   if (!loaded.is_ok()) return fail(loaded.status().code(), "SHOAL_CALIBRATION='{}': {}", path, loaded.status().text());
   settings.calibration = *loaded;
   return {};
+}
+
+// "latency,overhead,bandwidth", each 0 or more.
+bool parse_network(std::string_view text, Calibration::Wire& network) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  const std::array<double*, 3> into{&network.latency_s, &network.overhead_s, &network.bandwidth_Bps};
+  if (parts.size() != into.size()) return false;
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const auto [end, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), *into[i]);
+    if (error != std::errc() || end != parts[i].data() + parts[i].size() || !(*into[i] >= 0 && *into[i] <= kFastestNetwork_Bps))
+      return false;
+  }
+  return true;
 }
 
 // As it travels: without it, nothing.
@@ -65,13 +83,27 @@ Result<Settings> make_settings(const Environment& environment) {
   return settings;
 }
 
+Calibration::Wire find_network() {
+  link::Endpoint here;
+  here.self = {.host_id = "here", .address = "here:1"};
+  const link::PeerIdentity elsewhere{.rank = {1}, .host_id = "elsewhere", .address = "elsewhere:1"};
+  for (const link::Transport* each : transports::transports()) {
+    if (each->carrier() != link::Carrier::network || !each->reaches(here, elsewhere)) continue;
+    if (each->name() == "tcp") break;
+    const link::Capabilities stated = each->capabilities();
+    return {.latency_s = stated.latency_s, .overhead_s = stated.overhead_s, .bandwidth_Bps = stated.bandwidth_Bps};
+  }
+  return {};
+}
+
 std::string encode(const Settings& settings) {
   return fmt::format(
       "slice={} slice_is_given={} in_flight={} credits={} processors={} shm_disable={} loopback_disable={} mapped_disable={} "
-      "pull_bytes={} shim={} calibration={} numerics={} algorithms={}",
+      "pull_bytes={} network={},{},{} shim={} calibration={} numerics={} algorithms={}",
       settings.tuning.slice.value, int{settings.slice_is_given}, settings.tuning.in_flight, settings.credits, settings.processors,
       int{settings.shm_disable}, int{settings.loopback_disable}, int{settings.mapped_disable}, settings.pull_bytes,
-      settings.shim_text, calibration_text(settings), engine::name_of(settings.numerics), settings.algorithm_text);
+      settings.network.latency_s, settings.network.overhead_s, settings.network.bandwidth_Bps, settings.shim_text,
+      calibration_text(settings), engine::name_of(settings.numerics), settings.algorithm_text);
 }
 
 Result<Settings> decode_settings(const std::string& text) {
@@ -90,6 +122,7 @@ Result<Settings> decode_settings(const std::string& text) {
               parse(field("processors"), 0, 1 << 20, processors) && parse(field("shm_disable"), 0, 1, shm) &&
               parse(field("loopback_disable"), 0, 1, loopback) && parse(field("mapped_disable"), 0, 1, mapped) &&
               parse(field("pull_bytes"), -1, std::int64_t{1} << 40, pull);
+  good = good && parse_network(field("network"), settings.network);
   good = good && set_shim(settings, field("shim")).is_ok();
   if (const std::string_view calibration = field("calibration"); good && !calibration.empty()) {
     const Result<Calibration> parsed = parse_calibration(calibration, ',');

@@ -27,14 +27,20 @@ struct Settings {
   std::optional<Shim> shim;      // what slows the links
   std::string shim_text;         // what it was made of; empty: none
   std::optional<Calibration> calibration;  // what plans are priced with beside the transports' own numbers
+  Calibration::Wire network;               // between hosts, as the transport states it that rank 0 would take; 0: not known
   AlgorithmFilter algorithms;              // which may be chosen
   engine::Numerics numerics = engine::Numerics::fast;
   std::string algorithm_text;  // what the filter was made of: variable=text
   friend bool operator==(const Settings&, const Settings&);
 };
 
-// What this process would choose. invalid_argument for an algorithm that does not exist; the calibration's errors.
+// What this process would choose; it has not looked for a network. invalid_argument for an algorithm that does not exist; the
+// calibration's errors.
 Result<Settings> make_settings(const Environment& environment);
+
+// What carries messages to other hosts from here, in its own numbers: opens devices, where there are any. Zeros where that is
+// TCP, over whose network nothing is known.
+Calibration::Wire find_network();
 
 std::string encode(const Settings& settings);
 Result<Settings> decode_settings(const std::string& text);

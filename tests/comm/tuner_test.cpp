@@ -99,6 +99,36 @@ TEST_CASE("tuner: long slices where every link is a stream and a chunk has sever
   CHECK(slice_of(given, streams, 64 << 20) == usual);
 }
 
+TEST_CASE("tuner: what rank 0 finds between hosts travels with the settings, and is what plans are priced with there alone") {
+  Settings settings;
+  settings.network = {.latency_s = 3e-6, .overhead_s = 0.5e-6, .bandwidth_Bps = 25e9 / 3};
+  const Result<Settings> received = decode_settings(encode(settings));
+  REQUIRE(received.is_ok());
+  CHECK(received->network == settings.network);
+  CHECK(decode_settings(encode(Settings{}))->network == Calibration::Wire{});
+  const Situation two_hosts{.world = {4}, .hosts = 2, .group = 2}, one_host{.world = {4}, .hosts = 1, .group = 4};
+  const plan::Cluster far = cluster_of(two_hosts, *received);
+  CHECK(far.nics.latency_s == 3e-6);
+  CHECK(far.nics.out_Bps == 25e9 / 3);
+  CHECK(far.overhead_s == 0.5e-6);
+  CHECK(cluster_of(two_hosts, Settings{}).nics.out_Bps == 1.25e9);
+  CHECK(cluster_of(one_host, *received).overhead_s == cluster_of(one_host, Settings{}).overhead_s);
+  settings.calibration = Calibration{.between = {.bandwidth_Bps = 1e9}};  // what was measured is known better
+  CHECK(cluster_of(two_hosts, settings).nics.out_Bps == 1e9);
+  CHECK(cluster_of(two_hosts, settings).nics.latency_s == 3e-6);
+}
+
+TEST_CASE("settings: a network in other words than three numbers is refused") {
+  const std::string good = encode(Settings{});
+  for (const char* wrong : {"network=", "network=1,2", "network=1,2,3,4", "network=1,x,3", "network=1,-2,3", "network=nan,1,2",
+                            "network=1,inf,2", "network=1,2,1e16"}) {
+    std::string text = good;
+    text.replace(text.find("network=0,0,0"), std::string_view("network=0,0,0").size(), wrong);
+    INFO(wrong);
+    CHECK_FALSE(decode_settings(text).is_ok());
+  }
+}
+
 TEST_CASE("tuner: between hosts slices are not cut shorter for a gain that one message more eats up") {
   const Situation pair{.world = {2}, .hosts = 2, .group = 1, .streams = true};
   Tuner tuner(Settings{}, pair);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "transports/verbs/face.h"
@@ -17,6 +18,7 @@
 namespace shoal::transports::verbs {
 namespace {
 
+constexpr const char* kDevices = "/sys/class/infiniband";
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 constexpr std::uint8_t kReceiverPatience = 12;  // 0.64 ms between tries where the receiver was not ready
 constexpr std::uint8_t kForEver = 7;            // such tries; its own death ends them otherwise
@@ -374,6 +376,10 @@ class IbVerbs final : public Verbs {
 }  // namespace
 
 Result<std::unique_ptr<Verbs>> open_ibverbs() {
+  // The library has no other source, and takes a millisecond to find that out.
+  std::error_code error;
+  if (std::filesystem::is_empty(kDevices, error) || error)
+    return fail(Code::system_error, "there is no device ({} is empty, or not there)", kDevices);
   static const Result<Functions> functions = load_functions();
   if (!functions.is_ok()) return functions.status();
   return std::unique_ptr<Verbs>(std::make_unique<IbVerbs>(*functions));

@@ -32,6 +32,9 @@ void VerbsTransport::look_for_ports() const {
   } else {
     why = verbs.status().text();
   }
+  double all = 0;
+  for (const verbs::UsablePort& port : ports_) all += port.facts.bandwidth_Bps;
+  if (all > 0) bandwidth_Bps_.store(all, std::memory_order_relaxed);
   if (ports_.empty()) log::info(log::Subsystem::net, -1, "verbs: not used: {}", why);
   for (const verbs::UsablePort& port : ports_)
     log::info(log::Subsystem::net, -1, "verbs: {}:{}, {}, {:.1f} GB/s, packets of {}, GID index {}", port.device, port.number,

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,7 +31,9 @@ class VerbsTransport final : public link::Transport {
   VerbsTransport(Opener open, Result<IbOptions> options);
 
   std::string_view name() const override { return "verbs"; }
-  link::Capabilities capabilities() const override { return {.latency_s = 3e-6, .bandwidth_Bps = 12e9, .overhead_s = 0.5e-6}; }
+  link::Capabilities capabilities() const override {
+    return {.latency_s = 3e-6, .bandwidth_Bps = bandwidth_Bps_.load(std::memory_order_relaxed), .overhead_s = 0.5e-6};
+  }
   link::Carrier carrier() const override { return link::Carrier::network; }
   // A peer without devices says so in the handshake.
   bool reaches(const link::Endpoint& self, const link::PeerIdentity& peer) const override;
@@ -45,8 +48,9 @@ class VerbsTransport final : public link::Transport {
   const Opener open_;
   const Result<IbOptions> options_;
   mutable std::once_flag looked_;
-  mutable std::unique_ptr<verbs::Verbs> verbs_;   // null: there is none
-  mutable std::vector<verbs::UsablePort> ports_;  // empty: nothing is reached
+  mutable std::unique_ptr<verbs::Verbs> verbs_;      // null: there is none
+  mutable std::vector<verbs::UsablePort> ports_;     // empty: nothing is reached
+  mutable std::atomic<double> bandwidth_Bps_{12e9};  // of all ports together, once looked at
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<verbs::Device>> devices_;  // under mutex_: those that links use
   pid_t process_ = 0;                                            // under mutex_: whose they are; a fork's child has none

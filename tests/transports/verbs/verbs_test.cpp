@@ -180,6 +180,17 @@ TEST_CASE("verbs: the reason why no port is used names every port") {
   CHECK(why == "iwarp0 needs a connection manager (iWARP); mlx5_0:1 is not in NCCL_IB_HCA='^=mlx5_0:1'; mlx5_1:1 has no wire");
 }
 
+TEST_CASE("verbs: its bandwidth is that of the ports that links use, as soon as somebody has looked") {
+  FakeFabric fabric;
+  fabric.devices.push_back(verbs::fake_device("fake1", 2));
+  const VerbsTransport transport([&fabric] { return Result(fabric.verbs()); }, IbOptions());
+  CHECK(transport.capabilities().bandwidth_Bps == 12e9);
+  link::Endpoint here;
+  here.self = {.host_id = "here"};
+  REQUIRE(transport.reaches(here, {.rank = {1}, .host_id = "elsewhere"}));
+  CHECK(transport.capabilities().bandwidth_Bps == 2 * 12.5e9);
+}
+
 TEST_CASE("verbs: of several ports the fastest of one kind are used, at most four") {
   FakeFabric fabric;
   fabric.devices.clear();
