@@ -168,7 +168,7 @@ void read_shim(Reader& reader, Environment& e) {
 void read_ib(Reader& reader, IbOptions& ib) {
   reader.flag("NCCL_IB_DISABLE", ib.disable);
   if (const std::optional<Setting> setting = reader.find("NCCL_IB_HCA")) {
-    Result<DeviceFilter> devices = DeviceFilter::parse(setting->variable, setting->value);
+    Result<NameFilter> devices = NameFilter::parse(setting->variable, setting->value, NameFilter::Of::devices);
     if (devices.is_ok()) ib.devices = devices.take();
     reader.keep(devices.status());
     ib.device_text = setting->value;

@@ -22,7 +22,7 @@ std::function<std::optional<std::string>(const char*)> getter(const Set& set) {
 
 // Those of mlx5_0:1, mlx5_0:2, mlx5_1:1, mlx5_10:1, rxe0:1 that the filter admits, in this order.
 std::string admitted(const std::string& text) {
-  const Result<DeviceFilter> filter = DeviceFilter::parse("NCCL_IB_HCA", text);
+  const Result<NameFilter> filter = NameFilter::parse("NCCL_IB_HCA", text, NameFilter::Of::devices);
   INFO(filter.status().text());
   REQUIRE(filter.is_ok());
   std::string names;
@@ -51,7 +51,7 @@ TEST_CASE("ib options: what is no device is an error that quotes it") {
   for (const char* text :
        {"^", "=", ",", "=^mlx5_0", "mlx5_0, mlx5_1", ":1", "mlx5_0:", "mlx5_0:0", "mlx5_0:256", "mlx5_0:1:2", "mlx5_0:x"}) {
     CAPTURE(text);
-    const Result<DeviceFilter> filter = DeviceFilter::parse("NCCL_IB_HCA", text);
+    const Result<NameFilter> filter = NameFilter::parse("NCCL_IB_HCA", text, NameFilter::Of::devices);
     REQUIRE_FALSE(filter.is_ok());
     CHECK(filter.status().code() == Code::invalid_argument);
     CHECK_THAT(std::string(filter.status().text()),

@@ -174,7 +174,7 @@ TEST_CASE("verbs: the reason why no port is used names every port") {
   fabric.devices[1].ports.front().active = false;
   std::string why;
   IbOptions options;
-  options.devices = *DeviceFilter::parse("NCCL_IB_HCA", "^=mlx5_0:1");
+  options.devices = *NameFilter::parse("NCCL_IB_HCA", "^=mlx5_0:1", NameFilter::Of::devices);
   options.device_text = "^=mlx5_0:1";
   CHECK(verbs::usable_ports(*fabric.verbs(), options, why).empty());
   CHECK(why == "iwarp0 needs a connection manager (iWARP); mlx5_0:1 is not in NCCL_IB_HCA='^=mlx5_0:1'; mlx5_1:1 has no wire");
