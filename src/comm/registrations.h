@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the user has announced to a communicator: buffers of this rank, and windows, which all ranks registered together.
-// Owned by the communicator. Any thread.
+// While it is here transports know of it, too (device/announced_memory.h). Owned by the communicator. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,11 @@ class Registrations {
     Bytes size;
   };
 
+  Registrations() = default;
+  Registrations(const Registrations&) = delete;
+  Registrations& operator=(const Registrations&) = delete;
+  ~Registrations();
+
   // A handle that no other registration of the process has or will have, never 0: a stale or foreign one is recognised.
   std::uintptr_t add(const Registration& registration);
 
@@ -31,8 +36,12 @@ class Registrations {
   std::optional<Registration> covering(const void* start, Bytes size) const;
 
  private:
+  struct Entry {
+    Registration registration;
+    std::uint64_t announcement;
+  };
   mutable std::mutex mutex_;
-  std::map<std::uintptr_t, Registration> by_handle_;  // under mutex_
+  std::map<std::uintptr_t, Entry> by_handle_;  // under mutex_
 };
 
 }  // namespace shoal::comm

@@ -3,6 +3,9 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <span>
+
+#include "device/announced_memory.h"
 
 using shoal::comm::Registrations;
 using Kind = Registrations::Kind;
@@ -38,4 +41,22 @@ TEST_CASE("registrations: the smallest one that holds all of a range is found") 
   CHECK_FALSE(all.covering(memory + 50, {SIZE_MAX}));
   all.remove(Kind::buffer, inner);
   CHECK(all.covering(memory + 10, {20})->kind == Kind::window);
+}
+
+TEST_CASE("registrations: what is registered is announced to transports, until it is taken back or its communicator ends") {
+  std::array<char, 100> memory{};
+  const auto bytes = std::as_bytes(std::span(memory));
+  CHECK_FALSE(shoal::device::announced(bytes));
+  {
+    Registrations all;
+    const std::uintptr_t first = all.add({Kind::buffer, memory.data(), {100}});
+    CHECK(shoal::device::announced(bytes.subspan(10))->memory.data() == bytes.data());
+    CHECK(all.remove(Kind::buffer, first));
+    CHECK_FALSE(shoal::device::announced(bytes));
+    all.add({Kind::window, memory.data(), {50}});
+    CHECK(shoal::device::announced(bytes.first(50)));
+    CHECK_FALSE(shoal::device::announced(bytes.first(51)));
+    CHECK_FALSE(shoal::device::announced(bytes.subspan(50)));
+  }
+  CHECK_FALSE(shoal::device::announced(bytes.first(1)));
 }

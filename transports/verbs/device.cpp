@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "core/log.h"
+#include "device/announced_memory.h"
 #include "device/host_memory.h"
 
 namespace shoal::transports::verbs {
@@ -27,33 +28,44 @@ Result<std::unique_ptr<Region>> Device::pin(std::span<std::byte> memory) {
   return region;
 }
 
+std::optional<Device::Whole> Device::whole_of(std::span<const std::byte> memory) {
+  if (const std::optional<device::Shareable> block = device::shareable(memory.data(), {memory.size()}))
+    return Whole{{Kind::block, block->number}, {memory.data() - block->offset, block->size}};
+  if (const std::optional<device::Announced> each = device::announced(memory))
+    return Whole{{Kind::announced, each->number}, each->memory};
+  return std::nullopt;
+}
+
+bool Device::still_is(const Name& name, std::span<const std::byte> memory) {
+  if (name.first == Kind::announced) return device::is_announced(name.second);
+  const std::optional<device::Shareable> now = device::shareable(memory.data(), {memory.size()});
+  return now && now->number == name.second;
+}
+
 std::optional<Keys> Device::keys_of(std::span<const std::byte> memory) {
-  const std::optional<device::Shareable> found = device::shareable(memory.data(), {memory.size()});
-  if (!found) return std::nullopt;
+  const std::optional<Whole> whole = whole_of(memory);
+  if (!whole) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  forget_freed();
-  auto place = blocks_.find(found->number);
-  if (place == blocks_.end()) {
-    // The block is written to by the device where a peer has been offered it: it is the user's to write.
-    auto* const start = const_cast<std::byte*>(memory.data()) - found->offset;
-    Result<std::unique_ptr<Region>> region = pin({start, found->size});
+  forget_ended();
+  auto place = pinned_.find(whole->name);
+  if (place == pinned_.end()) {
+    // The device writes into it where a peer has been offered some of it: it is the user's to write.
+    auto* const start = const_cast<std::byte*>(whole->memory.data());
+    Result<std::unique_ptr<Region>> region = pin({start, whole->memory.size()});
     if (!region.is_ok())
       log::info(log::Subsystem::net, -1, "verbs: messages from and to a block are copied: {}", region.status().text());
-    place = blocks_.emplace(found->number, Block{start, found->size, region.is_ok() ? region.take() : nullptr}).first;
+    place = pinned_.emplace(whole->name, Pinned{whole->memory, region.is_ok() ? region.take() : nullptr}).first;
   }
   const Region* const region = place->second.region.get();
   if (region == nullptr) return std::nullopt;
   return Keys{region->local_key(), region->remote_key()};
 }
 
-void Device::forget_freed() {
-  const std::uint64_t frees = device::frees();
-  if (frees == frees_) return;
-  frees_ = frees;
-  std::erase_if(blocks_, [](const auto& each) {
-    const std::optional<device::Shareable> now = device::shareable(each.second.start, {each.second.bytes});
-    return !now || now->number != each.first;
-  });
+void Device::forget_ended() {
+  const std::uint64_t ended = device::frees() + device::withdrawals();
+  if (ended == ended_) return;
+  ended_ = ended;
+  std::erase_if(pinned_, [](const auto& each) { return !still_is(each.first, each.second.memory); });
 }
 
 void Device::look() {

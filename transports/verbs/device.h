@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/status.h"
 #include "transports/verbs/face.h"
@@ -32,9 +33,9 @@ class Device {
   // Pins memory of a link. The error names the limit on locked memory where there is one.
   Result<std::unique_ptr<Region>> pin(std::span<std::byte> memory);
 
-  // Keys of memory of the user's, pinned at first use with all of its block and kept until the block is freed. Only of blocks of
-  // ncclMemAlloc, whose end the library sees: what malloc gives may be given back, and mean other pages, without a word. Nothing
-  // for other memory, and where it cannot be pinned.
+  // Keys of memory of the user's, pinned at first use with all that it is a part of, and kept until that ends: a block of
+  // ncclMemAlloc until it is freed, what ncclCommRegister has announced until it is withdrawn. What malloc gives may otherwise be
+  // given back, and mean other pages, without a word: nothing for it, and where memory cannot be pinned.
   std::optional<Keys> keys_of(std::span<const std::byte> memory);
 
   // Looks for what happened; after that, whether the device is gone, or its port without a wire.
@@ -43,12 +44,20 @@ class Device {
   bool is_down(int port) const { return port < 64 && (down_.load(std::memory_order_relaxed) >> port & 1) != 0; }
 
  private:
-  struct Block {
-    const std::byte* start = nullptr;
-    std::size_t bytes = 0;
+  // What is pinned as one, and as what: numbers are counted of each kind, and never given again.
+  enum class Kind : std::uint8_t { block, announced };
+  using Name = std::pair<Kind, std::uint64_t>;
+  struct Whole {
+    Name name;
+    std::span<const std::byte> memory;
+  };
+  struct Pinned {
+    std::span<const std::byte> memory;
     std::unique_ptr<Region> region;  // null: it cannot be pinned
   };
-  void forget_freed();
+  static std::optional<Whole> whole_of(std::span<const std::byte> memory);
+  static bool still_is(const Name& name, std::span<const std::byte> memory);
+  void forget_ended();
 
   const std::string name_;
   const std::unique_ptr<Context> context_;
@@ -56,8 +65,8 @@ class Device {
   std::atomic<std::uint64_t> down_{0};  // a bit a port
   std::mutex events_;                   // whoever takes them
   std::mutex mutex_;
-  std::map<std::uint64_t, Block> blocks_;  // under mutex_; by the block's number, which no other block ever has
-  std::uint64_t frees_ = 0;                // under mutex_
+  std::map<Name, Pinned> pinned_;  // under mutex_
+  std::uint64_t ended_ = 0;  // under mutex_: how many blocks and announcements had ended when pinned_ was last looked through
 };
 
 }  // namespace shoal::transports::verbs

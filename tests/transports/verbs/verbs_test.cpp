@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "device/announced_memory.h"
 #include "transports/verbs/two.h"
 
 namespace shoal::transports {
@@ -287,6 +288,39 @@ TEST_CASE("verbs: memory of malloc's is copied, and nothing of it is pinned") {
   CHECK(two.next(1).payload.data() != target.data());
   two.receive(1, kMax, 3);
   CHECK(fabric.regions_alive() == own);
+}
+
+TEST_CASE("verbs: memory of malloc's that is announced goes and comes as the library's own does, until it is withdrawn") {
+  FakeFabric fabric;
+  Two two(fabric);
+  two.must_connect();
+  const std::size_t own = fabric.regions_alive();
+  const auto payload = pattern(kMax - 1, 3);
+  std::vector<std::byte> source(kMax), target(kMax);
+  std::copy(payload.begin(), payload.end(), source.begin() + 1);
+  const auto send = [&] {
+    two.link(1).direct()->expect(std::span(target).subspan(1));
+    REQUIRE(two.link(0).direct()->send(std::span(source).subspan(1), {3}));
+    const bool landed = two.next(1).payload.data() == target.data() + 1;
+    two.receive(1, kMax - 1, 3);
+    CHECK(two.link(0).direct()->sent());
+    return landed;
+  };
+  const std::uint64_t from = device::announce(source), to = device::announce(target);
+  for (int round = 0; round < 3; ++round) CHECK(send());
+  CHECK(fabric.regions_alive() == own + 2);
+  device::withdraw(to);
+  CHECK_FALSE(send());
+  CHECK(fabric.regions_alive() == own + 1);
+  device::withdraw(from);
+  const std::uint64_t again = device::announce(target);  // under another number
+  CHECK(send());
+  CHECK(fabric.regions_alive() == own + 1);
+  const std::uint64_t part = device::announce(std::span(source).first(kMax / 2));  // not all of what is sent
+  CHECK(send());
+  CHECK(fabric.regions_alive() == own + 1);
+  device::withdraw(part);
+  device::withdraw(again);
 }
 
 TEST_CASE("verbs: where a block cannot be pinned its messages are copied") {
