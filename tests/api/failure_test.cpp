@@ -8,14 +8,17 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <string>
 #include <thread>
 
+#include "support/patience.h"
 #include "support/ranks.h"
 
 namespace {
 
 using testing::Ranks;
 using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 struct Ended {
   ncclResult_t result = ncclSuccess;
@@ -149,13 +152,13 @@ TEST_CASE("failure: abort from another thread frees the blocked call, and the ot
 TEST_CASE("failure: a rank that never comes makes the others time out, naming whom they wait for") {
   for (const char* transport : {"threads", "shm", "tcp"}) {
     INFO(transport);
-    setenv("SHOAL_TIMEOUT_MS", "500", 1);
+    setenv("SHOAL_TIMEOUT_MS", std::to_string(testing::patience(500ms).count()).c_str(), 1);
     CHECK(testing::run_ranks(transport, 2, 60, [](const Ranks& ranks) -> std::string {
             ncclComm_t comm = nullptr;
             if (std::string wrong = testing::init(ranks, comm); !wrong.empty()) return wrong;
             if (Ended warm = loop(comm, 64, 3); warm.result != ncclSuccess) return warm.text;
             if (ranks.rank == 1) {
-              std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+              std::this_thread::sleep_for(testing::patience(1500ms));
               return testing::must(ncclCommAbort(comm), "abort");
             }
             const Ended ended = loop(comm, 64, 1);

@@ -11,12 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "support/patience.h"
 #include "support/ranks.h"
 
 namespace {
 
 using testing::Ranks;
 using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 constexpr int kOdd = 2;
 
@@ -201,14 +203,14 @@ std::string nine_of_ten(const Ranks& ranks, const std::vector<int>& absent, cons
 }
 
 std::string sleep_and_abort(ncclComm_t comm) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  std::this_thread::sleep_for(testing::patience(2500ms));
   return testing::must(ncclCommAbort(comm), "abort");
 }
 
 }  // namespace
 
 TEST_CASE("FC-34: who is missing is said alike on all ranks that wait") {
-  const testing::Variables soon = {{"SHOAL_TIMEOUT_MS", "700"}};
+  const testing::Variables soon = {{"SHOAL_TIMEOUT_MS", std::to_string(testing::patience(700ms).count())}};
   for (const char* transport : {"shm", "tcp"}) {
     INFO(transport);
     testing::Variables variables = testing::transport_variables(transport);
@@ -232,7 +234,7 @@ TEST_CASE("FC-34: who is missing is said alike on all ranks that wait") {
 
 TEST_CASE("mismatch: transfers that nobody answers name who waits for whom") {
   testing::Variables variables = testing::transport_variables("shm");
-  variables.emplace_back("SHOAL_TIMEOUT_MS", "700");
+  variables.emplace_back("SHOAL_TIMEOUT_MS", std::to_string(testing::patience(700ms).count()));
   // A circle: everyone first receives from the next rank.
   CHECK(testing::as_processes(3, variables, 60, [](const Ranks& ranks) -> std::string {
           return with_doomed(ranks, [&](ncclComm_t comm) -> std::string {
