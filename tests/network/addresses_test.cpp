@@ -125,6 +125,8 @@ TEST_CASE("FC-22: filters of interfaces do what their grammar says; no match quo
   const std::string said = with_hosts(60, [&, filter = filter]() -> std::string {
     shell(blind("eth0") + " && ip addr add 10.1.2.3/24 dev eth0 && ip link set eth0 up && " + blind("docker0") +
           " && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up");
+    for (const char* name : {"eth0", "docker0"})  // on a busy machine the kernel sees a wire some time after it is there
+      shell("until ip -o link show " + std::string(name) + " | grep -q 'state UP'; do sleep 0.02; done");
     Variables variables = transport_variables("tcp");
     variables.emplace_back("NCCL_SOCKET_IFNAME", filter);
     return as_processes(2, variables, 30, sum_once, {1});
