@@ -64,6 +64,7 @@ Figures figures_of(const Situation& situation, const Settings& settings, std::st
   Figures figures{.near = capabilities_of(near_transport), .far = capabilities_of("tcp")};
   figures.far.bandwidth_Bps = situation.network_Bps > 0 ? situation.network_Bps : kNetwork_Bps;
   replace(figures.far, settings.network);
+  if (situation.network_Bps > 0) figures.far.bandwidth_Bps = std::min(figures.far.bandwidth_Bps, situation.network_Bps);
   if (near_transport == "tcp") {
     figures.near.latency_s = kLoopbackLatency_s;
     figures.near.overhead_s = kLoopbackOverhead_s;

@@ -100,6 +100,11 @@ TEST_CASE("FC-61: the slowest host that says so is what all plan by") {
   CHECK(cluster_of(known, Settings{}).nics.out_Bps == 1e9);
   CHECK(unknown.network_Bps == 0);
   CHECK(cluster_of(unknown, Settings{}).nics.out_Bps == 1.25e9);
+  Settings fast_there;
+  fast_there.network = {
+      .latency_s = 3e-6, .overhead_s = 1e-6, .bandwidth_Bps = 25e9};  // of rank 0's host, which is not the slowest
+  CHECK(cluster_of(known, fast_there).nics.out_Bps == 1e9);
+  CHECK(cluster_of(unknown, fast_there).nics.out_Bps == 25e9);
   Settings measured;
   measured.calibration = Calibration{.between = {.bandwidth_Bps = 7e8}};
   CHECK(cluster_of(known, measured).nics.out_Bps == 7e8);
