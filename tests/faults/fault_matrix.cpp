@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <shoal/shoal.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +249,9 @@ bool make_namespaces() { return unshare(CLONE_NEWNET) == 0 && shell("ip link set
 // In the child that is to be rank 2: its own namespace, one end of the pair moved into it by the parent's side.
 std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& cell) {
   const testing::Variables variables = {{"NCCL_SHM_DISABLE", "1"}, {"NCCL_SOCKET_IFNAME", "shl"}};
+  // On a busy machine the kernel sees a wire some time after it is there.
+  constexpr const char* kUntilWired =
+      "for i in $(seq 500); do ip -o link show shl0 | grep -q 'state UP' && exit 0; sleep 0.02; done; exit 1";
   return testing::in_child(variables, 60, [&]() -> std::string {
     if (!make_namespaces()) return "SKIP";
     if (shell("ip link add shl0 type veth peer name shl1 && ip addr add 10.77.0.1/24 dev shl0 && ip link set shl0 up") != 0)
@@ -262,15 +266,18 @@ std::string cut_off_cell(const FaultRow& row, const std::string& phase, Cell& ce
     for (const int rank : {2, 0, 1, 3}) {
       const pid_t pid = fork();
       if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (rank == 2) {
           if (unshare(CLONE_NEWNET) != 0 || !say(ready[1]) || !hear(moved[0])) _exit(3);
           if (shell("ip link set lo up; ip addr add 10.77.0.2/24 dev shl1 && ip link set shl1 up") != 0) _exit(3);
           if (!say(ready[1])) _exit(3);
         }
         if (rank == 0) {
-          if (ncclGetUniqueId(&*id) != ncclSuccess) _exit(3);
-          for (int i = 0; i < kWorld - 1; ++i)
+          const bool there = shell(kUntilWired) == 0 && ncclGetUniqueId(&*id) == ncclSuccess;
+          if (!there) std::fprintf(stderr, "rank 0: %s\n", ncclGetLastError(nullptr));
+          for (int i = 0; i < kWorld - 1; ++i)  // if there is none, they fail by themselves
             if (!say(made[1])) _exit(3);
+          if (!there) _exit(3);
         } else if (!hear(made[0])) {
           _exit(3);
         }
