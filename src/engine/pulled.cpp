@@ -41,7 +41,8 @@ Quickest& Pulled::quickest_of(const Call& call) {
   const auto length_class = static_cast<int>(std::bit_width(call.count.value));
   for (Choice& each : choices_)
     if (each.collective == call.collective && each.length_class == length_class && each.type == call.type) return *each.quickest;
-  return *choices_.emplace_back(call.collective, length_class, call.type, std::make_unique<Quickest>()).quickest;
+  choices_.push_back({call.collective, length_class, call.type, std::make_unique<Quickest>()});
+  return *choices_.back().quickest;
 }
 
 void Pulled::start(const Call& call, const Setting& setting) {
