@@ -179,7 +179,8 @@ SHOAL_NCCL(ncclResult_t, ncclGetVersion, (int* version));
 /* A static text for any code, never NULL. */
 SHOAL_NCCL(const char*, ncclGetErrorString, (ncclResult_t result));
 
-/* The text of the last error of this process, never NULL; the argument is ignored and may be NULL. */
+/* The text of the last failed call of this thread, or of this process while the thread has none; never NULL. The argument is
+ * ignored and may be NULL. */
 SHOAL_NCCL(const char*, ncclGetLastError, (ncclComm_t comm));
 
 /* Was to read NCCL_DEBUG again. Does nothing: the environment is read once a process. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/errors.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <mutex>
@@ -12,9 +13,12 @@ namespace {
 
 constexpr std::size_t kLastErrorBytes = 1024;
 
+using Text = std::array<char, kLastErrorBytes>;
+
+// The last failure of any thread.
 struct LastError {
   std::mutex mutex;
-  std::array<char, kLastErrorBytes> text{};  // under mutex
+  Text text{};  // under mutex
 };
 
 LastError& last_error() {
@@ -22,16 +26,30 @@ LastError& last_error() {
   return error;
 }
 
+// What this thread reads: the last failure of its own calls, since another thread's, be it newer, says nothing about them; the
+// process' last one while it has none.
+struct OwnError {
+  bool failed = false;
+  Text text{};
+};
+
+OwnError& own_error() {
+  thread_local OwnError error;
+  return error;
+}
+
 }  // namespace
 
 ncclResult_t report(const char* function, const Status& status) {
   const std::string text = fmt::format("{}: {}", function, status.text());
+  OwnError& own = own_error();
+  own.failed = true;
+  own.text.fill('\0');
+  std::memcpy(own.text.data(), text.data(), std::min(text.size(), kLastErrorBytes - 1));
   {
     LastError& error = last_error();
     const std::lock_guard lock(error.mutex);
-    const std::size_t n = std::min(text.size(), kLastErrorBytes - 1);
-    std::memcpy(error.text.data(), text.data(), n);
-    error.text[n] = '\0';
+    error.text = own.text;
   }
   log::warn(-1, "{}", text);
   // ncclTimeout is newer than the API that this library reports; its callers know the system error.
@@ -60,12 +78,13 @@ const char* pncclGetErrorString(ncclResult_t result) {
 }
 
 const char* pncclGetLastError(ncclComm_t) {
-  // A copy a thread, so that the text does not change under the reader.
-  thread_local std::array<char, shoal::api::kLastErrorBytes> copy;
-  shoal::api::LastError& error = shoal::api::last_error();
-  const std::lock_guard lock(error.mutex);
-  copy = error.text;
-  return copy.data();
+  shoal::api::OwnError& own = shoal::api::own_error();
+  if (!own.failed) {  // a copy, so that the text does not change under the reader
+    shoal::api::LastError& error = shoal::api::last_error();
+    const std::lock_guard lock(error.mutex);
+    own.text = error.text;
+  }
+  return own.text.data();
 }
 
 ncclResult_t pncclGetVersion(int* version) {

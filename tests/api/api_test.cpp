@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "support/ranks.h"
@@ -53,6 +54,30 @@ TEST_CASE("api: version, error strings and the last error are always there") {
   CHECK(ncclGetVersion(nullptr) == ncclInvalidArgument);
   CHECK(std::string(ncclGetLastError(nullptr)) == "ncclGetVersion: version is NULL");
   for (int code = -3; code < 20; ++code) CHECK(ncclGetErrorString(static_cast<ncclResult_t>(code)) != nullptr);
+}
+
+TEST_CASE("api: a thread reads the last error of its own calls, and the process' while it has none") {
+  CHECK(testing::in_child({}, 60, []() -> std::string {
+          const auto text_in_thread = [](const std::function<void()>& before) {
+            std::string text;
+            std::thread([&] {
+              before();
+              text = ncclGetLastError(nullptr);
+            }).join();
+            return text;
+          };
+          const auto nothing = [] {};
+          ncclGetVersion(nullptr);
+          const std::string mine = ncclGetLastError(nullptr);
+          const std::string other = text_in_thread([] { ncclGetUniqueId(nullptr); });
+          if (mine.find("ncclGetVersion") == std::string::npos) return "mine: " + mine;
+          if (other.find("ncclGetUniqueId") == std::string::npos) return "the other thread's: " + other;
+          if (mine != ncclGetLastError(nullptr)) return "another thread's failure replaced mine";
+          if (other != text_in_thread(nothing)) return "a thread without failures does not read the process' last";
+          int version = 0;
+          ncclGetVersion(&version);
+          return mine == ncclGetLastError(nullptr) ? "" : "a call that succeeded changed the text";
+        }) == "");
 }
 
 TEST_CASE("api: wrong arguments are named, and the communicator stays usable") {

@@ -30,7 +30,7 @@ inline std::string expect(ncclResult_t result, ncclResult_t expected, const std:
          ncclGetLastError(nullptr) + "\n";
 }
 
-// The last error must name this. (It is of the process: not for ranks that are threads.)
+// The last error of this thread must name this.
 inline std::string expect_text(const std::string& part) {
   const std::string text = ncclGetLastError(nullptr);
   return text.find(part) != std::string::npos ? "" : "\"" + part + "\" is not in: " + text + "\n";
