@@ -67,10 +67,11 @@ class Queues {
   std::uint64_t posted(std::size_t queue) const { return queues_[queue].posted; }
   std::uint64_t ended(std::size_t queue) const { return queues_[queue].ended; }
 
-  // Hands every immediate to `take`, in the order of each queue. True if there was anything.
+  // Hands every immediate to `take`, in the order of each queue. True if there was anything. Ends of writes are looked for when there was
+  // none: who has a message to take is not waiting for them.
   template <typename Take>
   bool poll(Take&& take) {
-    bool found = poll_writes();
+    bool found = false;
     for (std::size_t i = 0; i < rails_.size(); ++i)
       for (std::size_t got = kAtOnce; got == kAtOnce;) {
         got = poll_receives(i);
@@ -78,7 +79,7 @@ class Queues {
         for (const Completion& each : std::span(completions_).first(got))
           if (each.outcome == Outcome::ok) take(each.immediate);
       }
-    return found;
+    return found || poll_writes();
   }
 
   // Nothing that counts is still on its way. Asks for what it needs to know it.
