@@ -3,7 +3,7 @@
 #include <shoal/shoal.h>
 
 #include "api/arguments.h"
-#include "api/checked_call.h"
+#include "api/checked_calls.h"
 #include "api/errors.h"
 #include "api/group.h"
 #include "api/red_op.h"
@@ -38,9 +38,9 @@ Status check_memory(const CollectiveArguments& a, Rank self, World world, Bytes 
 Status run(const CollectiveArguments& a, ncclComm_t comm, cudaStream_t stream) {
   Result<Entered> entered = Entered::enter(comm);
   if (!entered.is_ok()) return entered.status();
-  CheckedCall& last = entered->handle().checked;
-  if (stream == nullptr && last.is(a) && !in_group()) [[likely]]
-    return entered->communicator().perform_again(last.call());
+  CheckedCalls& checked = entered->handle().checked;
+  if (stream == nullptr && !in_group()) [[likely]]
+    if (engine::Call* const known = checked.find(a)) return entered->communicator().perform_again(*known);
   const comm::Communicator& communicator = entered->communicator();
   const World world = communicator.world();
   const Result<DataType> type = read_type(a.type);
@@ -72,8 +72,7 @@ Status run(const CollectiveArguments& a, ncclComm_t comm, cudaStream_t stream) {
   if (*found == nullptr && late_factor == nullptr && entered->handle().blocking && !in_group()) [[likely]] {
     const bool keeps = a.op < ncclNumOps && communicator.wire_format() == nullptr;  // else what the arguments mean may change
     if (!keeps) return entered->communicator().perform(call);
-    last.set(a, std::move(call));
-    return entered->communicator().perform(last.call());
+    return entered->communicator().perform(checked.keep(a, std::move(call)));
   }
   return submit(Issued{.on = entered.take(), .call = std::move(call), .late_factor = late_factor, .stream = found.take()});
 }

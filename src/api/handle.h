@@ -15,7 +15,7 @@
 #include <optional>
 #include <thread>
 
-#include "api/checked_call.h"
+#include "api/checked_calls.h"
 #include "comm/communicator.h"
 #include "device/stream.h"
 
@@ -49,7 +49,7 @@ struct ncclComm {
   bool blocking = true;
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;  // children inherit it
   std::atomic<bool> cancelled{false};             // the making is to end
-  shoal::api::CheckedCall checked;                // the issuing thread's
+  shoal::api::CheckedCalls checked;               // the issuing thread's
 
   std::mutex mutex;                               // of what follows
   std::shared_ptr<shoal::device::Stream> worker;  // a non-blocking one's null stream; made at first use

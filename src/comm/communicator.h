@@ -195,7 +195,7 @@ class Communicator final : private engine::Watch, public engine::Refill {
   std::unique_ptr<engine::Links> links_;
   std::unique_ptr<engine::Execution> execution_;
   std::optional<Tuner> tuner_;
-  // How the last call was run: most are followed by their like.
+  // How a kind of calls is run.
   struct Prepared {
     const Planned* planned = nullptr;  // null: none was
     plan::Collective collective = plan::Collective::all_reduce;
@@ -213,7 +213,11 @@ class Communicator final : private engine::Watch, public engine::Refill {
              codec == call.codec && planned != nullptr;
     }
   };
-  Prepared prepared_;                                         // whoever runs a call
+  Status prepare_for(const engine::Call& call);
+  static constexpr std::size_t kKeptPrepared = 8;             // a step of training has a few kinds of calls, by turns
+  std::array<Prepared, kKeptPrepared> kept_;                  // those of the last kinds; whoever runs a call
+  std::size_t oldest_ = 0;                                    // of them
+  Prepared* prepared_ = kept_.data();                         // the last call's
   std::uint64_t performed_ = 0;                               // the last call's ticket, if it can be started again
   engine::Call composed_;                                     // the call that is running, if it is made of several
   bool moving_ = false;                                       // one of them has been started

@@ -97,7 +97,7 @@ Status Communicator::perform(engine::Call& call) {
   try {
     started = start(call);
     if (started.is_ok() && finish_at_once(call, timed)) {
-      if (execution_->can_start_again() && !prepared_.tries_pulled) performed_ = call.ticket;
+      if (execution_->can_start_again() && !prepared_->tries_pulled) performed_ = call.ticket;
       return {};
     }
   } catch (const std::bad_alloc&) {
@@ -115,7 +115,7 @@ Status Communicator::perform_again(engine::Call& call) {
   const bool was_last = performed_ == call.ticket && performed_ == issued_.load(std::memory_order_relaxed);
   if (!was_last || performed_ == 0 || !is_well()) return perform(call);
   // Whether buffers can be mapped is asked anew now and then, by all ranks alike.
-  if (prepared_.tries_mapped && execution_->takes_to_mapping(call)) return perform(call);
+  if (prepared_->tries_mapped && execution_->takes_to_mapping(call)) return perform(call);
   number(call);
   running_ = call.sequence;
   execution_->start_again(call.ticket, call.sequence);
@@ -134,13 +134,13 @@ bool Communicator::finish_at_once(const engine::Call& call, bool timed) {
   if (over_boards) execution_->advance();
   Operation running = operation_of(call);
   running.state = Operation::State::running;
-  running.algorithm = prepared_.place;
+  running.algorithm = prepared_->place;
   recorder_.issue(running, timed);
   for (int look = over_boards ? at_once_ : 1; !execution_->done(); --look) {
     if (look == 0) return false;
     execution_->advance();
   }
-  if (prepared_.tries_pulled) execution_->ended();
+  if (prepared_->tries_pulled) execution_->ended();
   recorder_.end(call.ticket, true, timed);
   finished_.store(running_, std::memory_order_relaxed);
   pass_turn();
@@ -174,7 +174,7 @@ engine::Driven Communicator::begin(const engine::Call& call, bool beside_compute
     } else {
       driven.result = start(call);
       driven.finished = !driven.result.is_ok();
-      if (!driven.finished) recorder_.choose(call.ticket, prepared_.place);
+      if (!driven.finished) recorder_.choose(call.ticket, prepared_->place);
     }
   });
   return driven;
@@ -194,7 +194,7 @@ bool Communicator::next(engine::Driven& ended) {
       ended.result = start(**call);
       ended.finished = !ended.result.is_ok();
       moving_ = !ended.finished;
-      if (moving_) recorder_.choose(composed_.ticket, prepared_.place);
+      if (moving_) recorder_.choose(composed_.ticket, prepared_->place);
       if (moving_) return true;
     }
   }
@@ -225,7 +225,6 @@ void Communicator::start(const Exchange& exchange) {
   execution_->start(std::move(to_others), endpoint_.max_message);
 }
 
-// Finds out how to run it, and puts that into prepared_.
 Status Communicator::prepare(const engine::Call& call) {
   Result<Choice> choice = tuner_->choose(call);
   if (!choice.is_ok()) return choice.status();
@@ -242,24 +241,35 @@ Status Communicator::prepare(const engine::Call& call) {
     if (tries_mapped || shown_bytes(planned.plan, longest) > Bytes{engine::Boards::kInline})
       if (Status there = board_->fill(); !there.is_ok()) return there;
   }
-  prepared_ = {.planned = &planned,
-               .collective = call.collective,
-               .numerics = call.numerics,
-               .root = call.root,
-               .length_class = tuner_->length_class(call),
-               .codec = call.codec,
-               .tuning = choice->tuning,
-               .tries_mapped = tries_mapped,
-               .tries_pulled = tries_pulled,
-               .always_pulls = tries_pulled && pulling->always,
-               .place = static_cast<std::int16_t>(choice->algorithm - algorithms::all().data())};
+  prepared_ = &kept_[std::exchange(oldest_, (oldest_ + 1) % kKeptPrepared)];
+  *prepared_ = {.planned = &planned,
+                .collective = call.collective,
+                .numerics = call.numerics,
+                .root = call.root,
+                .length_class = tuner_->length_class(call),
+                .codec = call.codec,
+                .tuning = choice->tuning,
+                .tries_mapped = tries_mapped,
+                .tries_pulled = tries_pulled,
+                .always_pulls = tries_pulled && pulling->always,
+                .place = static_cast<std::int16_t>(choice->algorithm - algorithms::all().data())};
+  return {};
+}
+
+// Most calls are followed by their like, or by another one of the few kinds that go by turns.
+Status Communicator::prepare_for(const engine::Call& call) {
+  const int length = tuner_->length_class(call);
+  if (prepared_->is_for(call, length)) [[likely]]
+    return {};
+  const auto known = std::ranges::find_if(kept_, [&](const Prepared& each) { return each.is_for(call, length); });
+  if (known == kept_.end()) return prepare(call);
+  prepared_ = &*known;
   return {};
 }
 
 Status Communicator::start(const engine::Call& call) {
-  if (!prepared_.is_for(call, tuner_->length_class(call))) [[unlikely]]
-    if (Status made = prepare(call); !made.is_ok()) return made;
-  if (prepared_.tries_mapped && execution_->takes_to_mapping(call))
+  if (Status ready = prepare_for(call); !ready.is_ok()) return ready;
+  if (prepared_->tries_mapped && execution_->takes_to_mapping(call))
     execution_->start_mapped(call, board_->memory(), [this](const engine::Call& like) { start_private(like); });
   else
     start_private(call);
@@ -268,19 +278,19 @@ Status Communicator::start(const engine::Call& call) {
 
 // Of memory that cannot be mapped.
 void Communicator::start_private(const engine::Call& call) {
-  if (prepared_.tries_pulled && execution_->takes_to_pulling(call, prepared_.always_pulls))
+  if (prepared_->tries_pulled && execution_->takes_to_pulling(call, prepared_->always_pulls))
     execution_->start_pulled(call, board_->memory(), [this](const engine::Call& like) { start_prepared(like); });
   else
     start_prepared(call);
 }
 
 void Communicator::start_prepared(const engine::Call& call) {
-  const plan::Plan& plan = prepared_.planned->plan;
-  const engine::Tuning& tuning = prepared_.tuning;
+  const plan::Plan& plan = prepared_->planned->plan;
+  const engine::Tuning& tuning = prepared_->tuning;
   if (plan.boards != plan::Boards::unused)
     execution_->start_on_boards(call, plan.boards, board_->memory(), situation_.crowded ? kCrowdedPiece : kPiece);
   else
-    execution_->start(call, plan, engine::part_limit(prepared_.planned->widest, tuning.slice), tuning.in_flight);
+    execution_->start(call, plan, engine::part_limit(prepared_->planned->widest, tuning.slice), tuning.in_flight);
 }
 
 Status Communicator::conclude(engine::Driven& driven) {
@@ -289,7 +299,7 @@ Status Communicator::conclude(engine::Driven& driven) {
   if (driven.watch != nullptr) {    // it had its turn: after abort others may not, and touch nothing of this
     composed_.composition.reset();  // of a call that ended for want of memory
     moving_ = false;
-    if (result.is_ok() && prepared_.tries_pulled) execution_->ended();
+    if (result.is_ok() && prepared_->tries_pulled) execution_->ended();
     recorder_.end(ticket, result.is_ok(), trace_ != nullptr || driven.execution->is_long());
     if (trace_ != nullptr)
       if (const std::optional<Operation> ended = recorder_.find(ticket)) trace_->add(told(*ended, TickScale::now()));

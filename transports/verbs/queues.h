@@ -67,8 +67,8 @@ class Queues {
   std::uint64_t posted(std::size_t queue) const { return queues_[queue].posted; }
   std::uint64_t ended(std::size_t queue) const { return queues_[queue].ended; }
 
-  // Hands every immediate to `take`, in the order of each queue. True if there was anything. Ends of writes are looked for when there was
-  // none: who has a message to take is not waiting for them.
+  // Hands every immediate to `take`, in the order of each queue. True if there was anything. Ends of writes are looked for when
+  // there was none: who has a message to take is not waiting for them.
   template <typename Take>
   bool poll(Take&& take) {
     bool found = false;
