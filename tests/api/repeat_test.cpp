@@ -165,6 +165,29 @@ TEST_CASE("A call that is made again gives the sum of what its memory holds now,
         }) == "");
 }
 
+// A step of training: calls of several kinds, lengths and buffers by turns, more of them than a communicator keeps.
+TEST_CASE("Calls that go by turns give what their memory holds now, few or many of them") {
+  const int world = GENERATE(1, 2, 3, 5);
+  CAPTURE(world);
+  CHECK(run_ranks("shm", world, 120, [&](const Ranks& ranks) {
+          return with_comm(ranks, [&](ncclComm_t comm) {
+            std::vector<Loop> loops;
+            for (const std::size_t n : {1UL, 3UL, 40UL, 41UL, 700UL, 5000UL, 30000UL, 1UL, 200000UL, 9UL, 100000UL})
+              for (const bool in_place : {false, true}) loops.emplace_back(ranks, comm, n, in_place);
+            std::string wrong;
+            for (const std::size_t turns : {std::size_t{2}, std::size_t{4}, std::size_t{5}, std::size_t{9}, loops.size()})
+              for (std::size_t step = 0; step < 3 * turns && wrong.empty(); ++step) {
+                wrong += loops[step % turns].step("in turn");
+                std::int64_t mine = static_cast<std::int64_t>(step) * (ranks.rank + 1);
+                const int root = static_cast<int>(step) % world;
+                if (step % 2 == 0) wrong += must(ncclBroadcast(&mine, &mine, 1, ncclInt64, root, comm, nullptr), "broadcast");
+                if (step % 2 == 0 && mine != static_cast<std::int64_t>(step) * (root + 1)) wrong += "a copy is wrong\n";
+              }
+            return wrong;
+          });
+        }) == "");
+}
+
 // From some length on all ranks ask each other first whether their buffers can be mapped: all or none, however late one is.
 TEST_CASE("Long calls that are made again stay together, whoever is late") {
   const int world = GENERATE(2, 3, 4);
