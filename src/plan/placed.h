@@ -11,14 +11,16 @@
 
 namespace shoal::plan {
 
-// Plans of all ranks: whether they talk with their neighbours in the order of ranks alone, as in rings and chains. Not those of
-// blocks, whose numbers are their ranks', nor those that promise an order of additions, which is one of ranks.
+// Plans of all ranks: whether they talk with their neighbours in the order of ranks alone, as in rings and chains, one chunk a
+// message where data are blocks: neighbours among blocks, whose numbers are their ranks', are none in another order. Not those
+// that promise an order of additions, which is one of ranks.
 bool can_be_placed(std::span<const Plan> plans);
 
 using Build = std::function<Plan(const Request&)>;
 
-// What `build` makes for the request's rank, if the ranks stand in `order` (position i is rank order[i]; empty: their own). Plans
-// that cannot be placed stay as they are: the same decision on all ranks, for which the plans of all are built.
+// What `build` makes for the request's rank, if the ranks stand in `order` (position i is rank order[i]; empty: their own): where
+// the plan of positions moves block i, that of ranks moves block order[i]. Plans that cannot be placed stay as they are: the same
+// decision on all ranks, for which the plans of all are built. O(world) plans, and O(world) steps in the placed one.
 Plan build_placed(const Build& build, const Request& request, std::span<const Rank> order);
 
 }  // namespace shoal::plan

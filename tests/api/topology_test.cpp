@@ -89,3 +89,87 @@ TEST_CASE("FC-40: one rank's bad topology file is an error that names it on that
   CHECK(all.find("rank 1 (") != std::string::npos);
   CHECK(all.find("<>") == std::string::npos);
 }
+
+namespace {
+
+// Element i of rank r's block for rank (or from rank) b: no two blocks, ranks or elements are alike.
+int element(int r, int b, std::size_t i) { return 10'000'000 * (r + 1) + 100'000 * (b + 1) + static_cast<int>(i); }
+
+// All-gather, reduce-scatter and all-gather of unlike lengths by rings; "" or what is wrong.
+std::string blocks_round(const Ranks& ranks, ncclComm_t comm, std::size_t count) {
+  const auto world = static_cast<std::size_t>(ranks.world), me = static_cast<std::size_t>(ranks.rank);
+  std::vector<int> mine(count), all(world * count, -1);
+  for (std::size_t i = 0; i < count; ++i) mine[i] = element(ranks.rank, 0, i);
+  if (std::string failed = must(ncclAllGather(mine.data(), all.data(), count, ncclInt, comm, nullptr), "all-gather");
+      !failed.empty())
+    return failed;
+  for (std::size_t b = 0; b < world; ++b)
+    for (std::size_t i = 0; i < count; ++i)
+      if (all[b * count + i] != element(static_cast<int>(b), 0, i)) return "all-gather: block " + std::to_string(b) + " is wrong";
+
+  for (std::size_t b = 0; b < world; ++b)
+    for (std::size_t i = 0; i < count; ++i) all[b * count + i] = element(ranks.rank, static_cast<int>(b), i);
+  if (std::string failed =
+          must(ncclReduceScatter(all.data(), mine.data(), count, ncclInt, ncclSum, comm, nullptr), "reduce-scatter");
+      !failed.empty())
+    return failed;
+  for (std::size_t i = 0; i < count; ++i) {
+    int sum = 0;
+    for (int r = 0; r < ranks.world; ++r) sum += element(r, ranks.rank, i);
+    if (mine[i] != sum) return "reduce-scatter: element " + std::to_string(i) + " is wrong";
+  }
+
+  std::vector<std::size_t> counts(world), begins(world);
+  std::size_t total = 0;
+  for (std::size_t b = 0; b < world; ++b) {
+    counts[b] = b % 3 == 1 ? 0 : count / (b + 1);
+    begins[b] = total;
+    total += counts[b];
+  }
+  std::vector<int> part(counts[me]), whole(total, -1);
+  for (std::size_t i = 0; i < counts[me]; ++i) part[i] = element(ranks.rank, 7, i);
+  if (std::string failed =
+          must(shoalAllGatherV(part.data(), counts[me], whole.data(), counts.data(), nullptr, ncclInt, comm, nullptr),
+               "all-gather of unlike lengths");
+      !failed.empty())
+    return failed;
+  for (std::size_t b = 0; b < world; ++b)
+    for (std::size_t i = 0; i < counts[b]; ++i)
+      if (whole[begins[b] + i] != element(static_cast<int>(b), 7, i))
+        return "unlike lengths: block " + std::to_string(b) + " is wrong";
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("rings of blocks in the order of hosts: every rank gets the blocks and sums that its number says") {
+  // A letter a rank: its pretended host. What the ring must pass, as shoalExplain says it.
+  const std::vector<std::pair<std::string, std::string>> cases = {{"aba", "0, 2, 1"},
+                                                                  {"abab", "0, 2, 1, 3"},
+                                                                  {"abcab", "0, 3, 1, 4, 2"},
+                                                                  {"aabbba", "0, 1, 5, 2, 3, 4"},
+                                                                  {"abcdabc", "0, 4, 1, 5, 2, 6, 3"},
+                                                                  {"abababba", "0, 2, 4, 7, 1, 3, 5, 6"},
+                                                                  {"abcabcabc", "0, 3, 6, 1, 4, 7, 2, 5, 8"}};
+  for (const auto& [hosts, order] : cases)
+    for (const char* algorithm : {"ring", "AllGather:two_rings"}) {
+      CAPTURE(hosts, algorithm);
+      const std::string said = as_processes(
+          static_cast<int>(hosts.size()), {{"NCCL_ALGO", algorithm}}, 120,
+          [&](const Ranks& ranks) {
+            return with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+              std::vector<char> text(1 << 14);
+              if (std::string failed =
+                      must(shoalExplain(comm, "all_gather", 64, ncclInt, 0, text.data(), text.size()), "explain");
+                  !failed.empty())
+                return failed;
+              if (std::string(text.data()).find("rings pass the ranks " + order + "\n") == std::string::npos) return text.data();
+              for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{1001}, std::size_t{99'991}})
+                if (std::string wrong = blocks_round(ranks, comm, count); !wrong.empty()) return wrong;
+              return "";
+            });
+          },
+          {}, [&](int rank) { ::setenv("NCCL_HOSTID", std::string(1, hosts[static_cast<std::size_t>(rank)]).c_str(), 1); });
+      CHECK(said == "");
+    }
+}

@@ -46,7 +46,7 @@ std::vector<Rank> way_round(const std::vector<Plan>& plans) {
 
 TEST_CASE("placed: every algorithm of every collective is still right in any order, for any root") {
   for (const algorithms::Algorithm& algorithm : algorithms::all())
-    for (const std::int32_t world : {2, 3, 4, 5, 8})
+    for (const std::int32_t world : {2, 3, 4, 5, 6, 7, 8, 9})
       for (const unsigned seed : {1U, 2U}) {
         const std::vector<Rank> order = shuffled({world}, seed);
         const Rank root{has_root(algorithm.collective) ? static_cast<std::int32_t>(seed) % world : 0};
@@ -77,15 +77,57 @@ TEST_CASE("placed: a ring passes the ranks in the order; a plan that does not go
   }
 }
 
-TEST_CASE("placed: chains from a root in the middle of the order, and blocks, which keep their ranks") {
+TEST_CASE("placed: chains from a root in the middle of the order") {
   const std::vector<Rank> order = {{3}, {1}, {4}, {0}, {2}};
-  for (const char* name : {"chain"})
-    for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
-      const auto plans = all_placed(*algorithms::find(collective, name), {5}, {4}, order);
-      CHECK(plans[4].root == Rank{4});
-      CHECK(check_all_modes(plans).is_ok());
-    }
-  const algorithms::Algorithm& gather = *algorithms::find(Collective::all_gather, "ring");
-  const std::vector<Rank> plain = {{0}, {1}, {2}, {3}, {4}};
-  CHECK(way_round(all_placed(gather, {5}, {0}, order)) == plain);
+  for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+    const auto plans = all_placed(*algorithms::find(collective, "chain"), {5}, {4}, order);
+    CHECK(plans[4].root == Rank{4});
+    CHECK(check_all_modes(plans).is_ok());
+  }
+}
+
+TEST_CASE("placed: rings of blocks pass the ranks in the order, whose blocks they move") {
+  const std::vector<Rank> order = {{0}, {3}, {1}, {4}, {2}};
+  for (const Collective collective : {Collective::all_gather, Collective::all_gather_v, Collective::reduce_scatter}) {
+    const auto plans = all_placed(*algorithms::find(collective, "ring"), {5}, {0}, order);
+    CAPTURE(name_of(collective));
+    CHECK(way_round(plans) == order);
+    CHECK(check_all_modes(plans).is_ok());
+  }
+  // Rank 3 follows rank 0: it sends its own block, then what its neighbour had, then what the rank before that had.
+  const auto gather = all_placed(*algorithms::find(Collective::all_gather, "ring"), {5}, {0}, order);
+  std::vector<std::int32_t> sent;
+  for_each_step(gather[3].lanes.front(), [&](const Step& step, std::int32_t i) {
+    if (sends(step.op)) sent.push_back((step.op == Op::send ? step.source : step.target).at(0, i));
+  });
+  CHECK(sent == std::vector<std::int32_t>{3, 0, 2, 4});
+  const auto both_ways = all_placed(*algorithms::find(Collective::all_gather, "two_rings"), {5}, {0}, order);
+  CHECK(both_ways[0].lanes[0].loops.front().steps.front().to == fixed(3));
+  CHECK(both_ways[0].lanes[1].loops.front().steps.front().to == fixed(2));
+}
+
+TEST_CASE("placed: blocks that travel beside each other stay where they are") {
+  const std::vector<Rank> order = {{0}, {2}, {1}};
+  const auto neighbours_in_one_message = [](const Request& request) {
+    Plan plan{.collective = Collective::all_gather, .world = request.world, .rank = request.rank};
+    plan.lanes = {{.channel = 0, .loops = {{.iterations = 1, .steps = {}}}}};
+    plan.lanes[0].loops[0].steps.push_back(
+        {.op = Op::send, .to = fixed(next(request.rank, request.world)), .source = window(Buffer::output, fixed(0), 2)});
+    return plan;
+  };
+  const Request request{.collective = Collective::all_gather, .world = {3}, .rank = {0}};
+  CHECK(build_placed(neighbours_in_one_message, request, order).lanes[0].loops[0].steps[0].to == fixed(1));
+  for (const char* name : {"bruck", "recursive_doubling"}) {
+    const algorithms::Algorithm& algorithm = *algorithms::find(Collective::all_gather, name);
+    const Request of_four{.collective = Collective::all_gather, .world = {4}, .rank = {1}};
+    const Plan plain = algorithm.build(of_four);
+    if (!plain.refusal.empty()) continue;
+    const std::vector<Rank> turned = {{0}, {2}, {1}, {3}};
+    const Plan placed = build_placed([&](const Request& each) { return algorithm.build(each); }, of_four, turned);
+    REQUIRE(placed.lanes.size() == plain.lanes.size());
+    REQUIRE(placed.lanes[0].loops.size() == plain.lanes[0].loops.size());
+    for (std::size_t l = 0; l < plain.lanes[0].loops.size(); ++l)
+      for (std::size_t s = 0; s < plain.lanes[0].loops[l].steps.size(); ++s)
+        CHECK(describe(placed.lanes[0].loops[l].steps[s], 0) == describe(plain.lanes[0].loops[l].steps[s], 0));
+  }
 }
