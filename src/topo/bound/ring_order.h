@@ -19,9 +19,9 @@ struct RingCost {
 };
 RingCost ring_cost(const CostMatrix& costs, const std::vector<int>& order);
 
-// A travelling salesman's tour over one-way costs, beginning with rank 0: nearest neighbours from every rank, then pieces are
-// moved and turned round as long as that helps. Never worse than the order of ranks. O(n^4) at worst for n ranks; up to 64 in
-// well under a second.
+// A travelling salesman's tour over one-way costs, beginning with rank 0; never worse than the order of ranks. Up to 12 ranks the
+// best of all; beyond, nearest neighbours from every rank, then pieces are moved and turned round as long as that helps, within a
+// bound of steps, not of time: milliseconds at 64 ranks, some hundred at 1024.
 std::vector<int> ring_order(const CostMatrix& costs);
 
 }  // namespace shoal::topo
