@@ -82,6 +82,45 @@ TEST_CASE("topo: a bad argument or file is one line that names it, with exit cod
   }
 }
 
+TEST_CASE("topo: NCCL_TOPO_FILE is taken for this machine unless a file or folder is named, and that is said beside the output") {
+  const auto told = [](Words words, const std::string& file, const std::string& name = "NCCL_TOPO_FILE") {
+    words.insert(words.begin(), SHOAL_TOPO);
+    return spawn(words, {.environment = {{name, file}}});
+  };
+  const std::string file = sample("nvswitch8.json"), said = "NCCL_TOPO_FILE=" + file + ": in place of this machine\n";
+  for (const Words& command : {Words{"show"},
+                               {"--json"},
+                               {"--nccl-xml"},
+                               {"check"},
+                               {"check", "--json"},
+                               {"bound"},
+                               {"diff", sample("cloud_vm.json")}}) {
+    CAPTURE(command);
+    const Finished done = told(command, file);
+    Words named = command.front().starts_with('-') ? Words{"show"} : Words{};
+    named.insert(named.end(), command.begin(), command.end());
+    named.push_back(file);
+    named.insert(named.begin(), SHOAL_TOPO);
+    const Finished same = spawn(named);
+    CHECK(done.err == "shoal-topo: " + said);
+    CHECK(done.code == same.code);
+    CHECK(done.out == same.out);
+    CHECK(same.err.empty());
+    CHECK_FALSE(done.out.empty());
+  }
+  CHECK(told({"--json"}, file, "SHOAL_TOPO_FILE").err == "shoal-topo: SHOAL_" + said.substr(5));
+  CHECK(told({"show", sample("cloud_vm.json")}, file).err.empty());
+  CHECK(told({"show", "--root", "/"}, file).err.empty());
+  CHECK(told({"bound", sample("cloud_vm.json")}, file).err.empty());
+  for (const Words& command : {Words{"show"}, {"check"}, {"bound"}, {"diff", file}}) {
+    CAPTURE(command);
+    const Finished done = told(command, "/nosuch.xml");
+    CHECK(done.code == 2);
+    CHECK(done.out.empty());
+    CHECK(done.err == "shoal-topo: NCCL_TOPO_FILE=/nosuch.xml: No such file or directory (2)\n");
+  }
+}
+
 TEST_CASE("topo show: every sample as tree, picture, JSON and XML") {
   for (const char* name : kHostSamples) {
     INFO(name);

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/conf_file.h"
+#include "core/topo_options.h"
 #include "topo/discovery.h"
 #include "topo/files/host_json.h"
 
@@ -23,7 +25,7 @@ void take_path(cli::CommandLine& line, const std::string& names, std::string& ta
 }
 
 void take_subject(cli::CommandLine& line, Subject& subject) {
-  take_path(line, "FILE", subject.file, "A host's file, of show --json or NCCL's XML; else this machine");
+  take_path(line, "FILE", subject.file, "A host's file, of show --json or NCCL's XML; else NCCL_TOPO_FILE's, else this machine");
   take_path(line, "--root", subject.root, "Folder with the /sys and /proc of another machine");
 }
 
@@ -42,7 +44,17 @@ Result<topo::Host> host_of(const Subject& subject) {
   std::error_code error;
   if (!subject.root.empty() && !std::filesystem::is_directory(subject.root, error))
     return fail(Code::invalid_argument, "--root {}: is no folder", subject.root);
-  return topo::discover({.root = subject.root});
+  return subject.root.empty() ? this_host() : topo::discover({.root = subject.root});
+}
+
+Result<topo::Host> this_host() {
+  const Result<TopoOptions> options = parse_topo_options(variable);
+  if (!options.is_ok()) return options.status();
+  if (options->file.empty()) return topo::discover();
+  Result<topo::Host> host = topo::load_host(options->file);
+  if (!host.is_ok()) return fail(host.status().code(), "{}={}", options->file_variable, host.status().text());
+  std::fprintf(stderr, "shoal-topo: %s=%s: in place of this machine\n", options->file_variable.c_str(), options->file.c_str());
+  return host;
 }
 
 Status write_file(const std::string& path, const std::string& text) {

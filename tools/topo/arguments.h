@@ -14,7 +14,7 @@ namespace shoal::topo_tool {
 
 // Which host a command is about.
 struct Subject {
-  std::string file;  // "": this machine
+  std::string file;  // "": this_host()
   std::string root;
 };
 
@@ -26,6 +26,10 @@ void take_path(cli::CommandLine& line, const std::string& names, std::string& ta
 std::optional<Ending> parse(cli::CommandLine& line, const Words& words);
 
 Result<topo::Host> host_of(const Subject& subject);
+
+// What the library would take this host for: the file that NCCL_TOPO_FILE names, which a line on standard error then says, else
+// this machine.
+Result<topo::Host> this_host();
 
 inline Ending usage(const Status& status) { return {kUsage, std::string(status.text())}; }
 

@@ -10,7 +10,6 @@
 #include "tools/topo/arguments.h"
 #include "tools/topo/words.h"
 #include "topo/bound/job_graph.h"
-#include "topo/discovery.h"
 #include "topo/files/host_json.h"
 
 namespace shoal::topo_tool {
@@ -105,7 +104,7 @@ Ending bound(const Words& words) {
   bool json = false;
   cli::CommandLine line = command_line(
       "bound", "the least time of each collective over a job's links, and how near the best plan comes.", "[FILE...] [OPTIONS]");
-  line.app().add_option("FILE", files, "The job's hosts, a file each; else this machine");
+  line.app().add_option("FILE", files, "The job's hosts, a file each; else NCCL_TOPO_FILE's, else this machine");
   line.integer("-n,--ranks", ranks, 1, "Ranks on a host without GPUs; else one a NUMA node, at least two", 512);
   line.integer("--hosts", copies, 1, "So many hosts like the one given", 64);
   line.size("-b,--bytes", bytes, "Of the vector; or of all blocks of a rank together");
@@ -120,7 +119,11 @@ Ending bound(const Words& words) {
     if (!host.is_ok()) return usage(host.status());
     hosts.push_back(host.take());
   }
-  if (hosts.empty()) hosts.push_back(topo::discover());
+  if (hosts.empty()) {
+    Result<topo::Host> host = this_host();
+    if (!host.is_ok()) return usage(host.status());
+    hosts.push_back(host.take());
+  }
   hosts.resize(hosts.size() + static_cast<std::size_t>(copies) - 1, hosts.front());
   if (ranks == 0) ranks = std::max(2, static_cast<int>(hosts.front().nodes.size()));
   const Result<topo::Job> job = topo::job_on(hosts, ranks);

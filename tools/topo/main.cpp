@@ -39,6 +39,8 @@ std::string help() {
          "  shoal-topo bound gpu-node.json --hosts 4\n"
          "  shoal-run -n 4 shoal-topo measure --svg links.svg\n"
          "  shoal-topo --json > before.json; shoal-topo diff before.json\n"
+         "\nWhere NCCL_TOPO_FILE is set, its file is taken for this machine, as the library does; ranks and measure look at the "
+         "job.\n"
          "\nExit codes: 0 success, 1 advice or differences, 2 a bad argument or file.\n";
 }
 
