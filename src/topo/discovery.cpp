@@ -66,7 +66,7 @@ Host discover(const Source& source) {
   host.interfaces = find_interfaces(files, pci);
   host.rdma = find_rdma(files, pci);
   const std::unique_ptr<Nvml> own = source.nvml == nullptr && files.is_this_machine() ? open_nvml() : nullptr;
-  find_gpus(source.nvml != nullptr ? source.nvml : own.get(), pci, host);
+  find_gpus(source.nvml != nullptr ? source.nvml : own.get(), source.driver, pci, host);
   host.pci = pci.take();
   place_on_nodes(host, host.pci);
   place_on_nodes(host, host.interfaces);

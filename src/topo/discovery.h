@@ -4,14 +4,16 @@
 
 #include <string>
 
+#include "topo/cuda_driver.h"
 #include "topo/host.h"
 #include "topo/nvml.h"
 
 namespace shoal::topo {
 
 struct Source {
-  std::string root;      // folder in which /sys and /proc are found; "": this machine's
-  Nvml* nvml = nullptr;  // asked for GPUs in place of this machine's library
+  std::string root;              // folder in which /sys and /proc are found; "": this machine's
+  Nvml* nvml = nullptr;          // asked for GPUs in place of this machine's library
+  CudaDriver* driver = nullptr;  // asked who maps whose memory, and for GPUs if nobody else has some; see open_cuda_driver
 };
 
 // Always valid. With a root of its own: see find_processors about threads.

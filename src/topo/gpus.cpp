@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace shoal::topo {
 namespace {
@@ -36,37 +37,73 @@ void find_links(Nvml& nvml, const std::vector<std::string>& bus_ids, Host& host)
   }
 }
 
-void find_reach(Nvml& nvml, Host& host) {
-  for (std::size_t a = 0; a < host.gpus.size(); ++a)
+// The driver's number of each GPU, -1 where it does not have it.
+std::vector<int> driver_numbers(CudaDriver* driver, const std::vector<std::string>& bus_ids) {
+  std::vector<int> numbers(bus_ids.size(), -1);
+  const int count = driver == nullptr ? 0 : std::min(driver->count(), kMostGpus);
+  for (int device = 0; device < count; ++device) {
+    const auto id = normal_bus_id(driver->bus_id(device).value_or(""));
+    const auto found = id ? std::find(bus_ids.begin(), bus_ids.end(), *id) : bus_ids.end();
+    if (found != bus_ids.end()) numbers[static_cast<std::size_t>(found - bus_ids.begin())] = device;
+  }
+  return numbers;
+}
+
+// `numbers`: of each GPU in the driver. The driver says what CUDA will do, and is asked first; it may not see all.
+void find_reach(Nvml* nvml, CudaDriver* driver, const std::vector<int>& numbers, Host& host) {
+  for (std::size_t a = 0; a < host.gpus.size(); ++a) {
+    Gpu& gpu = host.gpus[a];
     for (std::size_t b = 0; b < host.gpus.size(); ++b) {
       if (a == b) continue;
-      const auto reaches = nvml.can_reach(static_cast<int>(a), static_cast<int>(b));
+      const bool both = numbers[a] >= 0 && numbers[b] >= 0;
+      std::optional<bool> reaches = both ? driver->can_reach(numbers[a], numbers[b]) : std::nullopt;
+      if (!reaches && nvml != nullptr) reaches = nvml->can_reach(static_cast<int>(a), static_cast<int>(b));
       host.p2p_known |= reaches.has_value();
-      if (reaches.value_or(false)) host.gpus[a].reaches.push_back(static_cast<int>(b));
+      if (!reaches.value_or(false)) continue;
+      gpu.reaches.push_back(static_cast<int>(b));
+      if (const auto rank = both ? driver->performance_rank(numbers[a], numbers[b]) : std::nullopt)
+        gpu.performance_ranks.push_back(*rank);
     }
+    if (gpu.performance_ranks.size() < gpu.reaches.size()) gpu.performance_ranks.clear();  // of all, or of none
+  }
+}
+
+// The GPUs that a library tells of; their bus ids.
+template <typename Library>
+std::vector<std::string> take_gpus(Library& library, int count, PciTree& pci, Host& host) {
+  std::vector<std::string> bus_ids;
+  for (int g = 0; g < count; ++g) {
+    const std::string bus_id = library.bus_id(g).value_or("");
+    const PciTree::Place place = pci.place_of_bus_id(bus_id);
+    bus_ids.push_back(normal_bus_id(bus_id).value_or(""));
+    host.gpus.push_back({.number = g,
+                         .name = library.name(g).value_or(""),
+                         .memory_bytes = library.memory_bytes(g),
+                         .compute_capability = library.compute_capability(g),
+                         .links = {},
+                         .reaches = {},
+                         .performance_ranks = {},
+                         .pci = place.pci,
+                         .numa = place.numa});
+  }
+  return bus_ids;
 }
 
 }  // namespace
 
-void find_gpus(Nvml* nvml, PciTree& pci, Host& host) {
-  const int count = nvml == nullptr ? 0 : std::min(nvml->count(), kMostGpus);
-  if (count <= 0) return find_unnamed(pci, host);
-  std::vector<std::string> bus_ids;
-  for (int g = 0; g < count; ++g) {
-    const std::string bus_id = nvml->bus_id(g).value_or("");
-    const PciTree::Place place = pci.place_of_bus_id(bus_id);
-    bus_ids.push_back(normal_bus_id(bus_id).value_or(""));
-    host.gpus.push_back({.number = g,
-                         .name = nvml->name(g).value_or(""),
-                         .memory_bytes = nvml->memory_bytes(g),
-                         .compute_capability = nvml->compute_capability(g),
-                         .links = {},
-                         .reaches = {},
-                         .pci = place.pci,
-                         .numa = place.numa});
+void find_gpus(Nvml* nvml, CudaDriver* driver, PciTree& pci, Host& host) {
+  if (const int count = nvml == nullptr ? 0 : std::min(nvml->count(), kMostGpus); count > 0) {
+    const std::vector<std::string> bus_ids = take_gpus(*nvml, count, pci, host);
+    find_links(*nvml, bus_ids, host);
+    find_reach(nvml, driver, driver_numbers(driver, bus_ids), host);
+  } else if (const int seen = driver == nullptr ? 0 : std::min(driver->count(), kMostGpus); seen > 0) {
+    take_gpus(*driver, seen, pci, host);
+    std::vector<int> numbers(host.gpus.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    find_reach(nullptr, driver, numbers, host);
+  } else {
+    find_unnamed(pci, host);
   }
-  find_links(*nvml, bus_ids, host);
-  find_reach(*nvml, host);
 }
 
 }  // namespace shoal::topo

@@ -42,6 +42,13 @@ Status check_gpus(const Host& host) {
                     g, link.links, link.peer, gpus);
     for (const int peer : host.gpus[g].reaches)
       if (peer < 0 || peer >= gpus) return fail(Code::invalid_argument, "gpus[{}] reaches GPU {}: there are {}", g, peer, gpus);
+    const Gpu& gpu = host.gpus[g];
+    if (!gpu.performance_ranks.empty() && gpu.performance_ranks.size() != gpu.reaches.size())
+      return fail(Code::invalid_argument,
+                  "gpus[{}].performance_ranks has {} entries: one for each of {} that it reaches, or none", g,
+                  gpu.performance_ranks.size(), gpu.reaches.size());
+    for (const int rank : gpu.performance_ranks)
+      if (rank < 0) return fail(Code::invalid_argument, "gpus[{}].performance_ranks has {}: 0 or more", g, rank);
   }
   return {};
 }

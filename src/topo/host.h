@@ -101,7 +101,8 @@ struct Gpu {
   std::optional<std::uint64_t> memory_bytes;
   std::optional<int> compute_capability;  // major * 10 + minor
   std::vector<GpuLink> links;
-  std::vector<int> reaches;  // GPUs (by index) whose memory it can map; meaningful where the host's p2p_known
+  std::vector<int> reaches;            // GPUs (by index) whose memory it can map; meaningful where the host's p2p_known
+  std::vector<int> performance_ranks;  // of the ways to `reaches`, as CUDA's driver counts them; empty: unknown
   int pci = -1;
   std::optional<int> numa;
   friend bool operator==(const Gpu&, const Gpu&) = default;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -119,6 +120,47 @@ TEST_CASE("topo: NCCL_TOPO_FILE is taken for this machine unless a file or folde
     CHECK(done.out.empty());
     CHECK(done.err == "shoal-topo: NCCL_TOPO_FILE=/nosuch.xml: No such file or directory (2)\n");
   }
+}
+
+TEST_CASE("topo: what CUDA's driver knows of GPUs, where there is no other library; one that does not start has none") {
+  const Tree libraries;  // the fake has no names of NVML's: it does not start as that
+  for (const char* name : {"/libcuda.so.1", "/libnvidia-ml.so.1"})
+    std::filesystem::create_symlink(FAKE_CUDA, libraries.root() + name);
+  const auto with_driver = [&](const Words& words, const std::string& init) {
+    Words all = {SHOAL_TOPO};
+    all.insert(all.end(), words.begin(), words.end());
+    return spawn(all, {.environment = {{"LD_LIBRARY_PATH", libraries.root()}, {"FAKE_CUDA_INIT", init}}});
+  };
+  const Finished shown = with_driver({"show"}, "0");
+  CAPTURE(shown.out, shown.err);
+  CHECK(has(shown.out, "GPU 0: Fake GPU 100, 80 GiB"));
+  CHECK(line_with(shown.out, "GPU 2: ").ends_with("Fake GPU 102"));
+  CHECK(has(shown.out,
+            "P2P       GPU0   GPU1   GPU2\nGPU0         X  yes/2     no\nGPU1     yes/1      X     no\nGPU2        no     no     "
+            " X\n"));
+  const json host = json::parse(with_driver({"--json"}, "0").out);
+  CHECK(host["p2p_known"] == true);
+  REQUIRE(host["gpus"].size() == 3);
+  CHECK(host["gpus"][1]["reaches"] == json({0}));
+  CHECK(host["gpus"][1]["performance_ranks"] == json({1}));
+  CHECK(host["gpus"][1]["compute_capability"] == 90);
+  CHECK(host["pci"][host["gpus"][2]["pci"].get<std::size_t>()]["bus_id"] == "0001:66:00.0");
+  CHECK_FALSE(host["gpus"][2].contains("reaches"));
+  const std::string file = libraries.root() + "/host.json";
+  json other = host;
+  other["gpus"][1]["performance_ranks"] = {5};
+  other["gpus"][0].erase("reaches");
+  other["gpus"][0].erase("performance_ranks");
+  std::ofstream(file) << other;
+  const Finished differs = with_driver({"diff", file}, "0");
+  CAPTURE(differs.out, differs.err);
+  CHECK(differs.code == 1);
+  CHECK(has(differs.out, "gpus 1: performance_ranks [5] -> [1]\n"));
+  CHECK(has(differs.out, "gpus 0: reaches unknown -> [1]\n"));
+  const Finished none = with_driver({"show"}, "100");  // CUDA_ERROR_NO_DEVICE
+  CHECK(none.code == 0);
+  CHECK_FALSE(has(none.out, "Fake GPU"));
+  CHECK_FALSE(has(none.out, "P2P"));
 }
 
 TEST_CASE("topo show: every sample as tree, picture, JSON and XML") {

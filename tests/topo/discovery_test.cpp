@@ -100,6 +100,22 @@ class FakeNvml : public Nvml {
   std::optional<bool> can_reach(int device, int) override { return device == 0; }
 };
 
+// The same two, the other way round, as CUDA_VISIBLE_DEVICES=1,0 has them; `seen` of them.
+class FakeDriver : public CudaDriver {
+ public:
+  explicit FakeDriver(int seen = 2) : seen_(seen) {}
+  int count() override { return seen_; }
+  std::optional<std::string> name(int device) override { return device == 0 ? "Driver's first" : "Driver's second"; }
+  std::optional<std::string> bus_id(int device) override { return device == 0 ? "0000:5E:00.0" : "0000:3B:00.0"; }
+  std::optional<std::uint64_t> memory_bytes(int) override { return std::nullopt; }
+  std::optional<int> compute_capability(int) override { return 90; }
+  std::optional<bool> can_reach(int device, int) override { return device == 0; }
+  std::optional<int> performance_rank(int device, int peer) override { return 10 * device + peer + 3; }
+
+ private:
+  int seen_;
+};
+
 }  // namespace
 
 TEST_CASE("an empty root: everything is unknown, and valid") {
@@ -230,6 +246,47 @@ TEST_CASE("GPUs: from the library, placed in the tree; links to each other and t
   CHECK_FALSE(host.gpus[1].numa.has_value());
   CHECK(host.pci[static_cast<std::size_t>(host.gpus[1].pci)].bus_id == "0000:5e:00.0");
   CHECK(host.gpus[1].reaches.empty());
+}
+
+TEST_CASE("GPUs: who maps whose memory is the driver's to say, matched by bus id, where it sees both") {
+  const Tree tree;
+  add_processors(tree);
+  FakeNvml nvml;
+  FakeDriver both, one(1);
+  Host host = discover({.root = tree.root(), .nvml = &nvml, .driver = &both});
+  REQUIRE(validate(host).is_ok());
+  REQUIRE(host.gpus.size() == 2);
+  CHECK(host.gpus[0].name == "Fake A100");
+  CHECK(host.gpus[0].links == std::vector<GpuLink>{{GpuLink::kSwitch, 2}, {1, 4}});
+  CHECK(host.gpus[0].reaches.empty());  // the driver's second
+  CHECK(host.gpus[1].reaches == std::vector<int>{0});
+  CHECK(host.gpus[1].performance_ranks == std::vector<int>{4});
+  host = discover({.root = tree.root(), .nvml = &nvml, .driver = &one});
+  CHECK(host.gpus[0].reaches == std::vector<int>{1});  // as NVML has it
+  CHECK(host.gpus[0].performance_ranks.empty());
+}
+
+TEST_CASE("GPUs: the driver alone names them, in its order; one that sees none is as if there were none") {
+  const Tree tree;
+  add_processors(tree);
+  add_pci(tree, "0000:00:01.0", "0000:3b:00.0", "0x030200", 1);
+  tree.file("/sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0/vendor", "0x10de");
+  FakeDriver driver, blind(0);
+  Host host = discover({.root = tree.root(), .driver = &driver});
+  REQUIRE(validate(host).is_ok());
+  REQUIRE(host.gpus.size() == 2);
+  CHECK(host.gpus[0].name == "Driver's first");
+  CHECK(host.gpus[0].compute_capability == 90);
+  CHECK_FALSE(host.gpus[0].memory_bytes.has_value());
+  CHECK(host.gpus[1].numa == 1);
+  CHECK(host.p2p_known);
+  CHECK(host.gpus[0].reaches == std::vector<int>{1});
+  CHECK(host.gpus[0].performance_ranks == std::vector<int>{4});
+  CHECK(host.gpus[1].reaches.empty());
+  host = discover({.root = tree.root(), .driver = &blind});
+  REQUIRE(host.gpus.size() == 1);
+  CHECK(host.gpus[0].name.empty());
+  CHECK_FALSE(host.p2p_known);
 }
 
 TEST_CASE("GPUs: without the library, NVIDIA's among the displays") {

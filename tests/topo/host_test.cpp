@@ -74,6 +74,10 @@ TEST_CASE("a host that contradicts itself is refused, by place and number") {
         "gpus[1]: 18 links to GPU 8: at least one, to another of 8 GPUs or -1, a switch");
   CHECK(error([](Host& h) { h.gpus[1].links[0].peer = 1; }) ==
         "gpus[1]: 18 links to GPU 1: at least one, to another of 8 GPUs or -1, a switch");
+  CHECK(error([](Host& h) { h.gpus[0].performance_ranks = {0}; }) ==
+        "gpus[0].performance_ranks has 1 entries: one for each of 7 that it reaches, or none");
+  CHECK(error([](Host& h) { h.gpus[1].performance_ranks = {0, 0, 0, 0, 0, 0, -1}; }) ==
+        "gpus[1].performance_ranks has -1: 0 or more");
   CHECK(error([](Host& h) { h.gpus[0].reaches = {8}; }) == "gpus[0] reaches GPU 8: there are 8");
   CHECK(error([](Host& h) { h.nodes[1].number = 0; }) == "nodes[1].number is 0: a number from 0 on, each once");
   CHECK(error([](Host& h) { h.nodes[1].distances = {10}; }) == "nodes[1].distances: 1 of them, 2 nodes");

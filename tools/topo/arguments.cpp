@@ -50,11 +50,16 @@ Result<topo::Host> host_of(const Subject& subject) {
 Result<topo::Host> this_host() {
   const Result<TopoOptions> options = parse_topo_options(variable);
   if (!options.is_ok()) return options.status();
-  if (options->file.empty()) return topo::discover();
+  if (options->file.empty()) return this_machine();
   Result<topo::Host> host = topo::load_host(options->file);
   if (!host.is_ok()) return fail(host.status().code(), "{}={}", options->file_variable, host.status().text());
   std::fprintf(stderr, "shoal-topo: %s=%s: in place of this machine\n", options->file_variable.c_str(), options->file.c_str());
   return host;
+}
+
+topo::Host this_machine() {
+  const std::unique_ptr<topo::CudaDriver> driver = topo::open_cuda_driver();
+  return topo::discover({.driver = driver.get()});
 }
 
 Status write_file(const std::string& path, const std::string& text) {

@@ -31,6 +31,9 @@ Result<topo::Host> host_of(const Subject& subject);
 // this machine.
 Result<topo::Host> this_host();
 
+// This machine, with what CUDA's driver knows, which a program may start.
+topo::Host this_machine();
+
 inline Ending usage(const Status& status) { return {kUsage, std::string(status.text())}; }
 
 // Writes a file as a whole.

@@ -51,23 +51,46 @@ std::string cell(const Host& host, const Device& a, const Device& b) {
   return far == Distance::unknown ? "?" : far == Distance::same ? "same" : std::string(name_of(far));
 }
 
-}  // namespace
+std::string p2p_cell(const Gpu& gpu, int peer) {
+  const auto found = std::find(gpu.reaches.begin(), gpu.reaches.end(), peer);
+  if (found == gpu.reaches.end()) return "no";
+  if (gpu.performance_ranks.empty()) return "yes";
+  return fmt::format("yes/{}", gpu.performance_ranks[static_cast<std::size_t>(found - gpu.reaches.begin())]);
+}
 
-std::string matrix_text(const Host& host) {
-  constexpr std::size_t kMost = 64;
-  const std::vector<Device> devices = devices_of(host);
-  if (devices.size() < 2 || devices.size() > kMost) return "";
-  std::size_t width = 5;
-  for (const Device& each : devices) width = std::max(width, each.name.size() + 1);
-  std::string text(width, ' ');
-  for (const Device& each : devices) text += fmt::format("{:>{}}", each.name, width);
+constexpr std::size_t kMost = 64;  // devices, beyond which nobody reads a matrix
+
+// `cell(row, column)` for each two names, in columns of `width` or more.
+template <typename Cell>
+std::string table(const std::string& corner, std::size_t width, const std::vector<std::string>& names, Cell cell) {
+  for (const std::string& each : names) width = std::max(width, each.size() + 1);
+  std::string text = fmt::format("{:<{}}", corner, width);
+  for (const std::string& each : names) text += fmt::format("{:>{}}", each, width);
   text += "\n";
-  for (const Device& row : devices) {
-    text += fmt::format("{:<{}}", row.name, width);
-    for (const Device& column : devices) text += fmt::format("{:>{}}", cell(host, row, column), width);
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    text += fmt::format("{:<{}}", names[row], width);
+    for (std::size_t column = 0; column < names.size(); ++column) text += fmt::format("{:>{}}", cell(row, column), width);
     text += "\n";
   }
   return text;
+}
+
+}  // namespace
+
+std::string matrix_text(const Host& host) {
+  const std::vector<Device> devices = devices_of(host);
+  if (devices.size() < 2 || devices.size() > kMost) return "";
+  std::vector<std::string> names;
+  for (const Device& each : devices) names.push_back(each.name);
+  return table("", 5, names, [&](std::size_t a, std::size_t b) { return cell(host, devices[a], devices[b]); });
+}
+
+std::string p2p_text(const Host& host) {
+  if (!host.p2p_known || host.gpus.size() < 2 || host.gpus.size() > kMost) return "";
+  std::vector<std::string> names;
+  for (const Gpu& each : host.gpus) names.push_back(fmt::format("GPU{}", each.number));
+  return table("P2P", 7, names,
+               [&](std::size_t a, std::size_t b) { return a == b ? "X" : p2p_cell(host.gpus[a], static_cast<int>(b)); });
 }
 
 }  // namespace shoal::topo_tool

@@ -27,4 +27,7 @@ std::string tree_text(const Branch& root);
 // PHB, SYS. Empty where there are less than two of them.
 std::string matrix_text(const topo::Host& host);
 
+// Which GPU maps whose memory: no, yes, or yes and the performance rank of the way. Empty where that is not known of any.
+std::string p2p_text(const topo::Host& host);
+
 }  // namespace shoal::topo_tool

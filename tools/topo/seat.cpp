@@ -8,7 +8,7 @@
 #include "core/environment.h"
 #include "core/json_fields.h"
 #include "link/socket.h"
-#include "topo/discovery.h"
+#include "tools/topo/arguments.h"
 #include "topo/files/host_json.h"
 #include "transports/transports.h"
 
@@ -71,7 +71,7 @@ Seat seat_here(int rank) {
   }
   seat.identity.local_address = "@";  // every process can have one
   seat.networks = networks_of(seat);
-  seat.host = topo::discover();
+  seat.host = this_machine();
   return seat;
 }
 

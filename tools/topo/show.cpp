@@ -34,8 +34,9 @@ Ending show(const Words& words) {
   } else if (xml) {
     std::fputs(topo::nccl_xml_of(*host).c_str(), stdout);
   } else {
-    const std::string matrix = matrix_text(*host);
-    std::fputs((tree_text(tree) + (matrix.empty() ? "" : "\n") + matrix).c_str(), stdout);
+    std::string text = tree_text(tree);
+    for (const std::string& matrix : {matrix_text(*host), p2p_text(*host)}) text += (matrix.empty() ? "" : "\n") + matrix;
+    std::fputs(text.c_str(), stdout);
   }
   return {};
 }

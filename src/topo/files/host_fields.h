@@ -99,6 +99,7 @@ void tell(auto& to, Of<Gpu> auto& gpu) {
   to.put("compute_capability", gpu.compute_capability);
   to.list("links", gpu.links);
   to.put("reaches", gpu.reaches);
+  to.put("performance_ranks", gpu.performance_ranks);
   to.index("pci", gpu.pci);
   to.put("numa", gpu.numa);
 }

@@ -123,6 +123,7 @@ class Reader {
                           .compute_capability = number(element, "sm", 0, 10'000),
                           .links = {},
                           .reaches = {},
+                          .performance_ranks = {},
                           .pci = pci,
                           .numa = numa_});
     links_of_.emplace_back(host_.gpus.size() - 1, &element);
