@@ -343,7 +343,7 @@ const Communicator::Planned& Communicator::plan_for(const algorithms::Algorithm&
   if (slots.size() <= at) slots.resize(at + 1);
   if (slots[at] == nullptr) {
     const plan::Request request{
-        .collective = algorithm.collective, .world = world_, .rank = rank(), .root = root, .group = situation_.group};
+        .collective = algorithm.collective, .world = world_, .rank = rank(), .root = root, .group = situation_.close()};
     const auto build = [&](const plan::Request& each) { return algorithm.build(each); };
     slots[at] =
         std::make_unique<Planned>(Planned{plan::build_placed(build, request, situation_.order.ranks), algorithm.widest(request)});

@@ -18,6 +18,8 @@ namespace shoal::comm {
 struct HostView {
   // Of the fastest network interface, or of the RDMA ports that one rank uses together, if they are faster; 0: not known.
   std::int64_t network_Mbps = 0;
+  // Number of the NUMA node that has all processors which this process may use; -1: several have some, or not known.
+  int node = -1;
   friend bool operator==(const HostView&, const HostView&) = default;
 };
 

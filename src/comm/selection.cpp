@@ -295,7 +295,7 @@ Candidate Tuner::look_at(const Algorithm& algorithm, const engine::Call& call) c
     return candidate;
   };
   if (!settings_.algorithms.allows(algorithm)) return refuse(settings_.algorithm_text + " leaves it out");
-  const plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.group};
+  const plan::Request request{.world = situation_.world, .root = call.root, .group = situation_.close()};
   const plan::Plan first = algorithm.build(request);
   if (!first.refusal.empty()) return refuse(std::string(first.refusal));
   if ((first.shared > 0 || first.boards != plan::Boards::unused) && !situation_.mappable)
@@ -339,7 +339,7 @@ void Tuner::count(Candidate& candidate, const engine::Call& call) const {
 }
 
 std::vector<plan::Plan> Tuner::plans_for(const Algorithm& algorithm, const Situation& situation, Rank root) const {
-  plan::Request request{.world = situation.world, .root = {root.value % situation.world.value}, .group = situation.group};
+  plan::Request request{.world = situation.world, .root = {root.value % situation.world.value}, .group = situation.close()};
   std::vector<plan::Plan> plans;
   plans.reserve(static_cast<std::size_t>(situation.world.value));
   for (std::int32_t r = 0; r < situation.world.value; ++r) {
@@ -456,6 +456,8 @@ std::string Tuner::explain(const engine::Call& call) const {
   if (priced_.world != situation_.world)
     text += fmt::format("times are of {} ranks on {} hosts, which stand for all\n", priced_.world.value, priced_.hosts);
   if (!situation_.order.ranks.empty()) text += fmt::format("rings pass the ranks {}\n", text_of(situation_.order.ranks));
+  if (situation_.node > 0)
+    text += fmt::format("hierarchical plans follow the borders of NUMA nodes, each {} ranks\n", situation_.node);
   if (situation_.order.slowest_Bps > 0)
     text += fmt::format("slowest way between hosts {:g} Gb/s, between neighbours in rings {:g} Gb/s\n",
                         situation_.order.slowest_Bps * 8 / 1e9, situation_.order.neighbours_Bps * 8 / 1e9);

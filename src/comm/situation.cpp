@@ -15,6 +15,17 @@ std::size_t processes(std::span<const link::PeerIdentity> peers) {
   return found.size();
 }
 
+// Of one host's ranks; see Situation::node.
+std::int32_t ranks_a_node(std::span<const HostView> views) {
+  if (views.empty() || views.front().node < 0) return 0;
+  const auto of_first = std::ranges::find_if(views, [&](const HostView& view) { return view.node != views.front().node; });
+  const std::size_t ranks = static_cast<std::size_t>(of_first - views.begin());
+  if (ranks < 2 || ranks == views.size() || views.size() % ranks != 0) return 0;
+  for (std::size_t r = 0; r < views.size(); ++r)
+    if (views[r].node < 0 || views[r].node != views[r / ranks * ranks].node) return 0;
+  return static_cast<std::int32_t>(ranks);
+}
+
 }  // namespace
 
 Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings& settings, std::span<const HostView> views) {
@@ -38,6 +49,7 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
   const bool all_apart = settings.shm_disable && (settings.loopback_disable || processes(peers) == peers.size());
   now.streams = now.hosts == now.world.value || all_apart;
   now.mappable = now.hosts == 1 && !settings.shim && (one_process || (!settings.shm_disable && all_local));
+  now.node = now.hosts == 1 && views.size() == peers.size() ? ranks_a_node(views) : 0;
   now.order = rank_order(peers, settings.calibration ? &*settings.calibration : nullptr);
   for (const HostView& view : views)
     if (const double Bps = static_cast<double>(view.network_Mbps) * 1e6 / 8;
@@ -48,6 +60,7 @@ Situation situation_of(std::span<const link::PeerIdentity> peers, const Settings
 
 Situation smaller(Situation situation, std::int32_t most) {
   if (situation.world.value > most) situation.order.ranks.clear();  // of all
+  if (situation.world.value > most) situation.node = 0;
   while (situation.world.value > most) {
     if (situation.group > 0 && situation.hosts > 2) {
       situation.hosts /= 2;

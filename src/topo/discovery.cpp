@@ -45,11 +45,12 @@ void place_on_nodes(const Host& host, Devices& devices) {
 
 }  // namespace
 
-Host discover_speeds(const Source& source) {
+Host discover_briefly(const Source& source) {
   const SystemFiles files(source.root);
   Host host;
   host.interfaces = find_interface_speeds(files);
   host.rdma = find_rdma_speeds(files);
+  find_several_nodes(files, host);
   return host;
 }
 

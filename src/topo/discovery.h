@@ -19,8 +19,8 @@ struct Source {
 // Always valid. With a root of its own: see find_processors about threads.
 Host discover(const Source& source = {});
 
-// Nothing but names, states and speeds of interfaces that have a speed and of RDMA ports: some ten system calls, for who asks
-// whenever a process starts.
-Host discover_speeds(const Source& source = {});
+// Nothing but names, states and speeds of interfaces that have a speed and of RDMA ports, and, if there are several NUMA nodes,
+// whose processors are whose: some ten to twenty system calls, for who asks whenever a process starts.
+Host discover_briefly(const Source& source = {});
 
 }  // namespace shoal::topo

@@ -12,7 +12,7 @@ namespace shoal::topo {
 std::vector<Interface> find_interfaces(const SystemFiles& files, PciTree& pci);
 std::vector<RdmaDevice> find_rdma(const SystemFiles& files, PciTree& pci);
 
-// As little as discover_speeds is for.
+// As little as discover_briefly is for.
 std::vector<Interface> find_interface_speeds(const SystemFiles& files);
 std::vector<RdmaDevice> find_rdma_speeds(const SystemFiles& files);
 

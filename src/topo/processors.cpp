@@ -16,14 +16,22 @@ namespace {
 
 using Topology = HwlocLibrary::Topology;
 
-// hwloc 2.9 ends the process by an assertion where the folder of nodes is there and has none.
-bool ends_hwloc(const SystemFiles& files) {
-  const std::string folder = "/sys/devices/system/node";
-  const std::vector<std::string> names = files.names_in(folder);
-  return files.target(folder) && std::none_of(names.begin(), names.end(), [](const std::string& name) {
-           return name.starts_with("node") && name.find_first_not_of("0123456789", 4) == std::string::npos;
-         });
+const std::string kNodes = "/sys/devices/system/node";
+
+std::vector<int> node_numbers(const SystemFiles& files) {
+  std::vector<int> numbers;
+  for (const std::string& name : files.names_in(kNodes)) {
+    int number = -1;
+    const char* const end = name.data() + name.size();
+    if (!name.starts_with("node") || name.size() == 4) continue;
+    if (const auto read = std::from_chars(name.data() + 4, end, number); read.ec == std::errc{} && read.ptr == end && number >= 0)
+      numbers.push_back(number);
+  }
+  return numbers;
 }
+
+// hwloc 2.9 ends the process by an assertion where the folder of nodes is there and has none.
+bool ends_hwloc(const SystemFiles& files) { return files.target(kNodes) && node_numbers(files).empty(); }
 
 Topology load(const HwlocLibrary& hwloc, const SystemFiles& files) {
   static std::mutex environment;
@@ -104,7 +112,7 @@ void find_nodes(const Machine& machine, Host& host) {
 
 // A node that hwloc made up, because the kernel told of none.
 void drop_node_without_evidence(const SystemFiles& files, Host& host) {
-  if (host.nodes.size() == 1 && files.names_in("/sys/devices/system/node").empty()) host.nodes.clear();
+  if (host.nodes.size() == 1 && files.names_in(kNodes).empty()) host.nodes.clear();
 }
 
 // "MemTotal:       8043312 kB": where hwloc, which asks /sys, knows nothing.
@@ -120,6 +128,16 @@ void find_memory(const SystemFiles& files, Host& host) {
 }
 
 }  // namespace
+
+void find_several_nodes(const SystemFiles& files, Host& host) {
+  const std::vector<int> numbers = node_numbers(files);
+  if (numbers.size() < 2) return;
+  for (const int number : numbers) {
+    Result<ProcessorSet> set = parse_processors(files.line(fmt::format("{}/node{}/cpulist", kNodes, number)).value_or(""));
+    if (set.is_ok()) host.nodes.push_back({.number = number, .processors = set.take()});
+  }
+  if (files.is_this_machine()) host.ours = affinity();
+}
 
 void find_processors(const SystemFiles& files, Host& host) {
   find_memory(files, host);

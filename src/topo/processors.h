@@ -11,4 +11,7 @@ namespace shoal::topo {
 // may read or change the environment.
 void find_processors(const SystemFiles& files, Host& host);
 
+// Nothing but the nodes' processors, and ours, of a machine that has several nodes: a few small files, without hwloc.
+void find_several_nodes(const SystemFiles& files, Host& host);
+
 }  // namespace shoal::topo

@@ -3,8 +3,12 @@
 // fed its own topology: all print the same plans, and sums are exact.
 #include <shoal/shoal.h>
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <vector>
 
@@ -172,4 +176,50 @@ TEST_CASE("rings of blocks in the order of hosts: every rank gets the blocks and
           {}, [&](int rank) { ::setenv("NCCL_HOSTID", std::string(1, hosts[static_cast<std::size_t>(rank)]).c_str(), 1); });
       CHECK(said == "");
     }
+}
+
+TEST_CASE("hierarchical plans follow NUMA borders: a dual-socket host's ranks, each fed the file of its socket") {
+  const std::string folder = "/tmp/shoal-sockets-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  std::ifstream sample(SHOAL_SAMPLES "/dual_socket.json");
+  const std::string host((std::istreambuf_iterator<char>(sample)), {});
+  const std::string ours = "\"ours\": \"0-63\"";
+  REQUIRE(host.find(ours) != std::string::npos);
+  for (const auto& [name, processors] : {std::pair{"0", "0-15"}, {"1", "16-31,48"}, {"both", "15-16"}}) {
+    std::string text = host;
+    text.replace(text.find(ours), ours.size(), std::string("\"ours\": \"") + processors + "\"");
+    std::ofstream(folder + "/" + name) << text;
+  }
+  const std::string borders = "hierarchical plans follow the borders of NUMA nodes, each 3 ranks\n";
+  for (const auto& [sockets, found] :
+       std::vector<std::pair<std::vector<std::string>, bool>>{{{"0", "0", "0", "1", "1", "1"}, true},
+                                                              {{"0", "0", "both", "1", "1", "1"}, false},
+                                                              {{"0", "1", "0", "1", "0", "1"}, false}}) {
+    CAPTURE(sockets);
+    const std::string said = as_processes(
+        6, {{"NCCL_ALGO", "hierarchical"}}, 120,
+        [&](const Ranks& ranks) {
+          return with_comm(ranks, [&](ncclComm_t comm) -> std::string {
+            std::vector<char> text(1 << 14);
+            if (std::string failed = must(shoalExplain(comm, "all_reduce", 64, ncclInt, 0, text.data(), text.size()), "explain");
+                !failed.empty())
+              return failed;
+            if ((std::string(text.data()).find(borders) != std::string::npos) != found) return text.data();
+            for (const std::size_t count : {std::size_t{1}, std::size_t{1001}, std::size_t{300'007}}) {
+              std::vector<int> data(count);
+              for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<int>(i % 1000) * (ranks.rank + 1);
+              if (std::string failed =
+                      must(ncclAllReduce(data.data(), data.data(), count, ncclInt, ncclSum, comm, nullptr), "all-reduce");
+                  !failed.empty())
+                return failed;
+              for (std::size_t i = 0; i < count; ++i)
+                if (data[i] != 21 * static_cast<int>(i % 1000)) return "element " + std::to_string(i) + " is wrong";
+            }
+            return "";
+          });
+        },
+        {}, [&](int rank) { ::setenv("NCCL_TOPO_FILE", (folder + "/" + sockets[static_cast<std::size_t>(rank)]).c_str(), 1); });
+    CHECK(said == "");
+  }
+  std::filesystem::remove_all(folder);
 }

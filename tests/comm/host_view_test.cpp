@@ -75,12 +75,13 @@ TEST_CASE("host view: the rank that is to writes the file down, and a file that 
 }
 
 TEST_CASE("host views travel as text; others are refused by rank") {
-  const std::vector<std::string> texts = {encode(HostView{}), encode(HostView{.network_Mbps = 25000})};
+  const std::vector<std::string> texts = {encode(HostView{}), encode(HostView{.network_Mbps = 25000, .node = 3})};
   const auto views = decode_host_views(texts);
   REQUIRE(views.is_ok());
-  CHECK(*views == std::vector<HostView>{{}, {.network_Mbps = 25000}});
-  for (const char* bad :
-       {"", "network_Mbps", "network_Mbps=", "network_Mbps=-1", "network_Mbps=1x", "network_Mbps=9999999999", "x"}) {
+  CHECK(*views == std::vector<HostView>{{}, {.network_Mbps = 25000, .node = 3}});
+  for (const char* bad : {"", "network_Mbps", "network_Mbps=", "network_Mbps=-1 node=0", "network_Mbps=1x node=0",
+                          "network_Mbps=9999999999 node=0", "network_Mbps=1", "network_Mbps=1 node=", "network_Mbps=1 node=-2",
+                          "network_Mbps=1 node=65536", "network_Mbps=1 node=0 ", "x"}) {
     INFO(bad);
     const std::vector<std::string> with = {texts[0], bad};
     const auto refused = decode_host_views(with);
@@ -88,6 +89,47 @@ TEST_CASE("host views travel as text; others are refused by rank") {
     CHECK(refused.status().code() == Code::invalid_usage);
     CHECK_THAT(std::string(refused.status().text()), Catch::StartsWith("rank 1 told of its host"));
   }
+}
+
+TEST_CASE("host view: the NUMA node that has all of a process's processors; none where several do, or where that is not known") {
+  topo::Host host;
+  CHECK(view_of(host).node == -1);
+  host.nodes = {{.number = 0, .processors = topo::ProcessorSet({0, 1, 4, 5})},
+                {.number = 2, .processors = topo::ProcessorSet({2, 3})}};
+  CHECK(view_of(host).node == -1);
+  host.ours = topo::ProcessorSet({2, 3});
+  CHECK(view_of(host).node == 2);
+  host.ours = topo::ProcessorSet({1, 5});
+  CHECK(view_of(host).node == 0);
+  host.ours = topo::ProcessorSet({1, 2});
+  CHECK(view_of(host).node == -1);
+}
+
+TEST_CASE("situation: NUMA nodes are borders where one host's ranks sit on several, as many on each, one node after the other") {
+  const auto node_of = [](const std::vector<int>& nodes, std::int32_t hosts = 1) {
+    std::vector<link::PeerIdentity> peers(nodes.size());
+    std::vector<HostView> views(nodes.size());
+    for (std::size_t r = 0; r < nodes.size(); ++r) {
+      peers[r] = {.rank = {static_cast<std::int32_t>(r)},
+                  .host_id = std::to_string(r * static_cast<std::size_t>(hosts) / nodes.size())};
+      views[r].node = nodes[r];
+    }
+    return situation_of(peers, Settings{}, views);
+  };
+  CHECK(node_of({0, 0, 1, 1}).node == 2);
+  CHECK(node_of({0, 0, 1, 1}).close() == 2);
+  CHECK(node_of({0, 0, 1, 1}).group == 4);
+  CHECK(node_of({3, 3, 3, 1, 1, 1, 0, 0, 0}).node == 3);
+  for (const std::vector<int>& none : std::vector<std::vector<int>>{
+           {0, 0, 0, 0}, {0, 1, 0, 1}, {0, 0, 1, 1, 1}, {0, 0, 1, -1}, {-1, -1, -1, -1}, {0, 0, 1, 1, 0}, {0, 0, 0, 1}, {0, 1}}) {
+    CAPTURE(none);
+    CHECK(node_of(none).node == 0);
+    CHECK(node_of(none).close() == static_cast<std::int32_t>(none.size()));
+  }
+  CHECK(node_of({0, 0, 1, 1, 0, 0, 1, 1}, 2).node == 0);  // hosts are the thinner border
+  CHECK(node_of({0, 0, 1, 1, 0, 0, 1, 1}, 2).close() == 4);
+  CHECK(smaller(node_of({0, 0, 1, 1}), 2).close() == 2);
+  CHECK(smaller(node_of({0, 0, 1, 1}), 2).node == 0);
 }
 
 TEST_CASE("FC-61: the slowest host that says so is what all plan by") {

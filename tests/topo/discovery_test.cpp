@@ -192,7 +192,7 @@ TEST_CASE("speeds alone: of interfaces that have one, and of ports, as the whole
   add_interface(tree, "eth8", "-1", "");
   add_interface(tree, "lo", "", "");
   add_rdma(tree, "/sys/devices/nowhere");
-  const Host speeds = discover_speeds({.root = tree.root()});
+  const Host speeds = discover_briefly({.root = tree.root()});
   REQUIRE(speeds.interfaces.size() == 1);
   CHECK(speeds.interfaces[0].name == "eth7");
   CHECK(speeds.interfaces[0].up == true);
@@ -201,7 +201,24 @@ TEST_CASE("speeds alone: of interfaces that have one, and of ports, as the whole
   REQUIRE(speeds.rdma[0].ports.size() == 1);
   CHECK(speeds.rdma[0].ports[0].state == "ACTIVE");
   CHECK(speeds.rdma[0].ports[0].Mbps == 200000);
-  CHECK(discover_speeds({.root = "/nosuch"}).interfaces.empty());
+  CHECK(discover_briefly({.root = "/nosuch"}).interfaces.empty());
+}
+
+TEST_CASE("briefly: the processors of NUMA nodes, where there are several") {
+  const Tree tree;
+  const std::string folder = "/sys/devices/system/node";
+  tree.file(folder + "/node0/cpulist", "0-3,8-11");
+  tree.file(folder + "/possible", "0-1");
+  CHECK(discover_briefly({.root = tree.root()}).nodes.empty());
+  tree.file(folder + "/node10/cpulist", "4-7");
+  tree.file(folder + "/node2/cpulist", "x");
+  tree.file(folder + "/node2x/cpulist", "12");
+  const std::vector<NumaNode> nodes = discover_briefly({.root = tree.root()}).nodes;
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0].number == 0);
+  CHECK(text_of(nodes[0].processors) == "0-3,8-11");
+  CHECK(nodes[1].number == 10);
+  CHECK(text_of(nodes[1].processors) == "4-7");
 }
 
 TEST_CASE("FC-40: parts of /sys that are missing or contradict each other are unknown") {
