@@ -83,6 +83,8 @@ class Hosts:
                       "limit", QUEUE_BYTES)
 
     def __exit__(self, *_):
+        for rank in range(len(self.holders)):  # a namespace that ends takes them along some time later: names would be taken still
+            subprocess.run(["ip", "link", "del", f"port{rank}"], stderr=subprocess.DEVNULL)
         for holder in self.holders:
             holder.stdin.close()
             holder.wait()
