@@ -16,8 +16,8 @@ struct Situation {
   World world;
   std::int32_t hosts = 1;
   std::int32_t group = 0;  // ranks a host, if every host has as many, in the order of ranks; else 0
-  std::int32_t node =
-      0;  // ranks a NUMA node, if there is one host, with as many on each of several, in the order of ranks; else 0
+  // Ranks a NUMA node, if there is one host, with as many on each of several, in the order of ranks; else 0.
+  std::int32_t node = 0;
   bool mappable = false;   // every rank can map every other's memory, and may
   bool crowded = false;    // some host has more ranks than processors
   bool streams = false;    // no two ranks share memory: every link is a stream over the network
