@@ -105,7 +105,6 @@ TEST_CASE("FC-29: two hundred communicators one after another, and fifty at once
   const std::string transport = GENERATE("shm", "tcp");
   CAPTURE(transport);
   constexpr int kRounds = 200, kAtOnce = 50;
-  constexpr long kFragments_kb = 4096;  // what malloc may scatter over a hundred communicators of a MiB each
   IdBoard board;
   CHECK(as_processes(4, transport_variables(transport), 80, [&](const Ranks& who) -> std::string {
           int round = 0;
@@ -115,13 +114,13 @@ TEST_CASE("FC-29: two hundred communicators one after another, and fifty at once
             if (round == 5) early = settled();
           }
           const std::string grown_in_turn = grown(early, settled());
-          Holdings after[4];  // at first malloc, and the cache of stacks, grow with the threads of the root services
+          Holdings after[4];  // at first the cache of stacks grows with the threads of the root services
           for (Holdings& now : after) {
             if (std::string wrong = at_once(board, who, round, kAtOnce); !wrong.empty()) return wrong;
             round += kAtOnce;
             now = settled();
           }
-          return grown_in_turn + grown(after[1], after[3], kFragments_kb);
+          return grown_in_turn + grown(after[1], after[3]);
         }) == "");
 }
 

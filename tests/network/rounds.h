@@ -53,7 +53,7 @@ struct Holdings {
 };
 Holdings holdings();
 // Waits, boundedly, until descriptors, threads and mappings have stopped to shrink: services of earlier communicators end by
-// themselves. What is held then.
+// themselves. What is held then, once malloc has given back the pages that are free.
 Holdings settled();
 // "", or what has grown; of resident memory by more than `nothing_kb`. Under a sanitizer descriptors and threads alone count.
 std::string grown(const Holdings& before, const Holdings& now, long nothing_kb = 1024);
