@@ -127,7 +127,7 @@ RootService::Clock::time_point RootService::wake_time(Clock::time_point now) con
   if (upstream_ && upstream_->sleep_ms() >= 0) wake = std::min(wake, now + std::chrono::milliseconds(upstream_->sleep_ms()));
   for (const Member& member : members_)
     if (!is_known(member)) wake = std::min(wake, member.since + kRecordTime);
-  if (inquest_.running()) wake = std::min(wake, inquest_.deadline());
+  if (inquest_.running()) wake = std::min(wake, inquest_.wake());
   return wake;
 }
 
@@ -382,10 +382,13 @@ void RootService::ask_all(const Inquiry& inquiry) {
 
 // An inquiry ends with somebody to blame, or nobody.
 void RootService::settle() {
-  if (!inquest_.running() || !inquest_.over(peers_.size(), Clock::now())) return;
+  if (!inquest_.running()) return;
+  const Clock::time_point now = Clock::now();
+  if (inquest_.ask_again(now)) ask_all(inquest_.inquiry());
+  if (!inquest_.over(peers_.size(), now)) return;
   const auto here = std::find_if(members_.begin(), members_.end(), [](const Member& each) { return each.same_process; });
   const std::string our_host = here != members_.end() && here->who ? here->who->host_id : std::string();
-  const std::optional<Notice> notice = inquest_.conclude(peers_, [&](const link::PeerIdentity& who) {
+  const std::optional<Notice> notice = inquest_.conclude(peers_, now, [&](const link::PeerIdentity& who) {
     return who.host_id == our_host ? condition_of_process(who.pid) : std::string();
   });
   if (notice && !failure_) fail_all(*notice, nullptr);

@@ -199,7 +199,8 @@ TEST_CASE("inquest: ends when all have answered or the time is up, and takes the
   inquest.left(2, 3);
   CHECK_FALSE(inquest.over(3, now));
   CHECK(inquest.over(3, now + Inquest::kAnswerTime));
-  const std::optional<Notice> found = inquest.conclude(peers, [](const link::PeerIdentity&) { return std::string("asleep"); });
+  const std::optional<Notice> found =
+      inquest.conclude(peers, now + Inquest::kAnswerTime, [](const link::PeerIdentity&) { return std::string("asleep"); });
   REQUIRE(found);
   CHECK(found->culprit == 1);
   has(found->text, "asleep");
@@ -209,7 +210,75 @@ TEST_CASE("inquest: ends when all have answered or the time is up, and takes the
   inquest.answer({.inquiry = inquest.inquiry().number, .rank = 0});
   inquest.answer({.inquiry = inquest.inquiry().number, .rank = 1});
   CHECK(inquest.over(3, now));
-  CHECK_FALSE(inquest.conclude(peers, [](const link::PeerIdentity&) { return std::string(); }));
+  CHECK_FALSE(inquest.conclude(peers, now, [](const link::PeerIdentity&) { return std::string(); }));
+}
+
+TEST_CASE("inquest: a mismatch that no report explains is asked about again, until one does or the time is up") {
+  const auto begin = Inquest::Clock::now();
+  const auto nothing_known = [](const link::PeerIdentity&) { return std::string(); };
+  const std::vector<link::PeerIdentity> peers = {testing::identity(0), testing::identity(1), testing::identity(2)};
+  const auto call = [](std::uint32_t inquiry, std::int32_t rank, const char* text) {
+    return Report{.inquiry = inquiry, .rank = rank, .calls = {{7, text}}};
+  };
+  const bool explained = GENERATE(true, false);
+  Inquest inquest;
+  REQUIRE(inquest.raise({Alarm::mismatch, 0, 7, kOwn}, begin));
+  // Rank 2 has shown another call, but has not noted it yet.
+  const std::uint32_t first = inquest.inquiry().number;
+  inquest.answer(call(first, 0, "all_reduce #7"));
+  inquest.answer(call(first, 1, "all_reduce #7"));
+  inquest.answer({.inquiry = first, .rank = 2});
+  REQUIRE(inquest.over(3, begin));
+  CHECK_FALSE(inquest.conclude(peers, begin, nothing_known));
+  REQUIRE(inquest.running());
+  CHECK(inquest.wake() == begin + Inquest::kPause);
+  CHECK_FALSE(inquest.over(3, begin));  // a pause
+  CHECK_FALSE(inquest.ask_again(begin));
+
+  const auto later = begin + Inquest::kPause;
+  REQUIRE(inquest.ask_again(later));
+  CHECK_FALSE(inquest.ask_again(later));
+  const std::uint32_t second = inquest.inquiry().number;
+  CHECK(second != first);
+  CHECK(inquest.inquiry().sequence == 7);
+  inquest.answer(call(second, 0, "all_reduce #7"));
+  inquest.answer({.inquiry = first, .rank = 2});  // too late
+  CHECK_FALSE(inquest.over(3, later));            // rank 1 was heard in the first round only
+  if (explained) {
+    inquest.answer(call(second, 1, "all_reduce #7"));
+    inquest.answer(call(second, 2, "broadcast #7"));
+    REQUIRE(inquest.over(3, later));
+    const std::optional<Notice> found = inquest.conclude(peers, later, nothing_known);
+    REQUIRE(found);
+    CHECK(found->culprit == 2);
+    has(found->text, "made broadcast #7");
+  } else {
+    const auto end = begin + Inquest::kAnswerTime;
+    CHECK(inquest.wake() == end);
+    REQUIRE(inquest.over(3, end));
+    const std::optional<Notice> found = inquest.conclude(peers, end, nothing_known);
+    REQUIRE(found);
+    CHECK(found->text == kOwn.text);
+  }
+  CHECK_FALSE(inquest.running());
+}
+
+TEST_CASE("inquest: a graver alarm that joins a mismatch between two rounds ends as it would by itself") {
+  const auto begin = Inquest::Clock::now();
+  const std::vector<link::PeerIdentity> peers = {testing::identity(0), testing::identity(1)};
+  const auto nothing_known = [](const link::PeerIdentity&) { return std::string(); };
+  Inquest inquest;
+  REQUIRE(inquest.raise({Alarm::mismatch, 0, 7, {Code::invalid_usage, 1, "another call"}}, begin));
+  for (const std::int32_t rank : {0, 1}) inquest.answer({.inquiry = inquest.inquiry().number, .rank = rank});
+  CHECK_FALSE(inquest.conclude(peers, begin, nothing_known));
+  CHECK_FALSE(inquest.raise({Alarm::broken, 1, 7, kOwn}, begin));
+  REQUIRE(inquest.ask_again(begin + Inquest::kPause));
+  for (const std::int32_t rank : {0, 1}) inquest.answer({.inquiry = inquest.inquiry().number, .rank = rank});
+  REQUIRE(inquest.over(2, begin + Inquest::kPause));
+  const std::optional<Notice> found = inquest.conclude(peers, begin + Inquest::kPause, nothing_known);
+  REQUIRE(found);
+  CHECK(found->text == kOwn.text);
+  CHECK_FALSE(inquest.running());
 }
 
 }  // namespace
