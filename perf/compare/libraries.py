@@ -42,7 +42,7 @@ class Library:
         """The words, and the environment. `folder` is there for the run alone. On hosts: what each of them runs."""
         raise NotImplementedError
 
-    def rows(self, way, output, _folder):
+    def rows(self, _job, way, output, _folder):
         """Of lines "BYTES MICROSECONDS"; others are no rows."""
         lines = [line.split() for line in output.splitlines()]
         return [(way, int(words[0]), float(words[1])) for words in lines if len(words) == 2 and words[0].isdigit()]
@@ -57,7 +57,7 @@ class Library:
                 output = run(name, [*hosts.on(0), *command], job.timeout, environment)
             else:
                 output = run(name, command, job.timeout, environment)
-            return None if output is None else self.rows(way, output, folder)
+            return None if output is None else self.rows(job, way, output, folder)
 
     def startup(self, ranks):
         """What footprints() finds of every rank; none where it failed."""
@@ -82,9 +82,9 @@ class Shoal(Library):
         launch = [] if hosts else [self.bin / "shoal-run", "-n", job.ranks]
         return [*launch, *words], clean(**({"NCCL_SHM_DISABLE": "1"} if job.tcp else {}))
 
-    def rows(self, way, output, folder):
+    def rows(self, job, way, output, folder):
         results = json.loads((pathlib.Path(folder) / "run.json").read_text())["results"]
-        buffers = "in_place" if way == "broadcast" else "out_of_place"  # MPI_Bcast knows one buffer
+        buffers = "in_place" if job.collective == "broadcast" else "out_of_place"  # MPI_Bcast knows one buffer
         return [(way, row["size"], row[buffers]["time"]) for row in results]
 
     def startup(self, ranks):
@@ -187,5 +187,5 @@ class Limit(Library):
         words = [self.program, "mapped" if job.mapped else "private", job.low, job.high, job.factor, job.seconds / 5]
         return words + (["fresh"] if job.fresh else []), clean()
 
-    def rows(self, way, output, folder):
+    def rows(self, _job, _way, output, _folder):
         return [(words[0], int(words[1]), float(words[2])) for words in map(str.split, output.splitlines())]
