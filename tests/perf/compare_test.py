@@ -102,7 +102,15 @@ class Tables(unittest.TestCase):
 class Readers(unittest.TestCase):
     def test_a_clients_rows_are_pairs_of_numbers(self):
         library = libraries.Library("A", "1")
-        self.assertEqual(library.rows("w", "8 1.5\nhost: a warning of 3 words\n\n64 2\n", None), [("w", 8, 1.5), ("w", 64, 2.0)])
+        self.assertEqual(library.rows(None, "w", "8 1.5\nhost: a warning of 3 words\n\n64 2\n", None), [("w", 8, 1.5), ("w", 64, 2.0)])
+
+    def test_shoals_broadcasts_are_in_place_and_all_else_is_not(self):
+        row = {"size": 8, "in_place": {"time": 1.0}, "out_of_place": {"time": 2.0}}
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "run.json").write_text(json.dumps({"results": [row]}))
+            for collective, us in (("broadcast", 1.0), ("all_reduce", 2.0), ("reduce", 2.0)):
+                what = job.Job(2, 8, 8, 2, 1, 1, collective)
+                self.assertEqual(libraries.Shoal(folder).rows(what, "", "", folder), [("", 8, us)])
 
     def test_footprints(self):
         self.assertEqual(libraries.footprints("init 0 0.25 4096 1024\n[1] init 1 1 1 1\ninit 1 0.5 8192 2048\n"),
