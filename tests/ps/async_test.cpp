@@ -100,18 +100,19 @@ TEST_CASE("ps async: descends a quadratic to its minimum") {
       .config = testing::config_of(4, 2, keys), .work = [](shoalPs_t ps, int) -> std::string {
         std::vector<double> w(keys), gradient(keys);
         const auto target = [](std::size_t i) { return static_cast<double>(i) - 30.5; };
-        for (int step = 0; step <= 300; ++step) {
+        std::size_t far = 0;
+        // A worker that the others leave behind pushes what it saw long ago: nobody is done before it sees the minimum itself.
+        for (int step = 0; step < 20'000; ++step) {
           std::uint64_t timestamp = 0;
           if (shoalPsPull(ps, 0, keys, w.data(), &timestamp) != ncclSuccess || shoalPsWait(ps, timestamp) != ncclSuccess)
             return ncclGetLastError(nullptr);
-          if (step == 300) break;
+          for (far = 0; far < keys && std::abs(w[far] - target(far)) < 1e-6;) ++far;
+          if (far == keys) return "";
           for (std::size_t i = 0; i < keys; ++i) gradient[i] = (1 + static_cast<double>(i % 4)) * (w[i] - target(i));
           if (shoalPsPush(ps, 0, keys, gradient.data(), &timestamp) != ncclSuccess || shoalPsWait(ps, timestamp) != ncclSuccess)
             return ncclGetLastError(nullptr);
         }
-        for (std::size_t i = 0; i < keys; ++i)
-          if (!(std::abs(w[i] - target(i)) < 1e-6)) return "key " + std::to_string(i) + " is " + std::to_string(w[i]);
-        return "";
+        return "key " + std::to_string(far) + " is " + std::to_string(w[far]);
       }};
   group.config.dtype = ncclFloat64;
   group.config.mode = shoalPsAsync;
